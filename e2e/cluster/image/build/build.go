@@ -1,0 +1,86 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/image"
+)
+
+// MainModule is the module path of the repository's root.
+const MainModule = "github.com/agent-sandbox-platform/agent-sandbox"
+
+// Programs returns the names of the product's images. Each is the folder below
+// cmd, the last part of the image's name and the binary's name in the image.
+func Programs() []string {
+	return []string{"agent-sandbox-controller", "agent-sandbox-webhook"}
+}
+
+// Builder makes images from the sources below Root.
+type Builder struct {
+	// Root is the folder of the main module.
+	Root string
+	// Created dates the images; zero means the Unix epoch.
+	Created time.Time
+}
+
+// Product makes the image of one of [Programs]: a static binary at /NAME that
+// runs as 65532:65532 and knows its version.
+func (b Builder) Product(ctx context.Context, name, version, arch string) (v1.Image, error) {
+	return b.image(ctx, program{dir: b.Root, pkg: "./cmd/" + name, arch: arch, version: version}, image.Spec{
+		Entrypoint: []string{"/" + name},
+		User:       fmt.Sprintf("%d:%d", image.NonRoot, image.NonRoot),
+		WorkingDir: "/",
+		Labels: map[string]string{
+			"org.opencontainers.image.title":   name,
+			"org.opencontainers.image.version": version,
+		},
+	})
+}
+
+// Probe makes the image of the network probe: /bin/probe, which sleeps unless
+// told otherwise.
+func (b Builder) Probe(ctx context.Context, arch string) (v1.Image, error) {
+	return b.image(ctx, b.clusterProgram("probe", arch), image.Spec{
+		Entrypoint: []string{"/bin/probe"},
+		Cmd:        []string{"sleep"},
+		Env:        []string{"PATH=/bin"},
+		User:       fmt.Sprintf("%d:%d", image.NonRoot, image.NonRoot),
+	})
+}
+
+// Pause makes the image of the program that holds a Pod's namespaces.
+func (b Builder) Pause(ctx context.Context, arch string) (v1.Image, error) {
+	return b.image(ctx, b.clusterProgram("pause", arch), image.Spec{
+		Entrypoint: []string{"/pause"},
+		User:       fmt.Sprintf("%d:%d", image.NonRoot, image.NonRoot),
+	})
+}
+
+func (b Builder) clusterProgram(name, arch string) program {
+	return program{dir: filepath.Join(b.Root, "e2e", "cluster"), pkg: "./" + name, arch: arch}
+}
+
+// image compiles p into the image's entry point.
+func (b Builder) image(ctx context.Context, p program, spec image.Spec) (v1.Image, error) {
+	dir, err := os.MkdirTemp("", "agent-sandbox-image-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the binary: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // A leftover harms nothing.
+	binary := filepath.Join(dir, filepath.Base(p.pkg))
+	if err := p.compile(ctx, binary); err != nil {
+		return nil, err
+	}
+	spec.Files = map[string]string{spec.Entrypoint[0]: binary}
+	spec.Architecture, spec.Created = p.arch, b.Created
+	return image.FromBinaries(spec)
+}

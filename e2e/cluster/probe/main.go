@@ -1,0 +1,113 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command probe asks one question of a network and answers with one line and an
+// exit code that tells a refused connection from one that was dropped. It stands
+// alone in an image without a shell.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// Exit codes beside 0, which means that the answer came.
+const (
+	exitUsage   = 2
+	exitRefused = 10
+	exitTimeout = 11
+	exitOther   = 12
+	// exitNegative is an answer that says no: an HTTP error or an unknown name.
+	exitNegative = 13
+)
+
+const usage = `probe tcp HOST:PORT [-timeout 3s]              open a TCP connection
+probe http URL [-timeout 3s] [-insecure]       GET a URL; -insecure accepts any certificate
+probe dns NAME [-timeout 3s]                   look a name up
+probe serve ADDRESS                            answer HTTP requests, for example on :8080
+probe sleep                                    wait for SIGTERM
+
+exit codes: 0 answered, 2 wrong usage, 10 refused, 11 timed out, 12 other failure,
+13 answered in the negative (HTTP status 400 or more, name not found)
+`
+
+// options are the flags of all commands.
+type options struct {
+	timeout  time.Duration
+	insecure bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	os.Exit(code)
+}
+
+// run carries out one command, prints its line and returns the exit code.
+func run(ctx context.Context, args []string, out io.Writer) int {
+	command, target, opts, err := parse(args)
+	if err != nil {
+		_, _ = fmt.Fprintf(out, "%v\n\n%s", err, usage)
+		return exitUsage
+	}
+	switch command {
+	case "tcp":
+		return dial(ctx, target, opts, out)
+	case "http":
+		return get(ctx, target, opts, out)
+	case "dns":
+		return lookup(ctx, target, opts, out)
+	case "serve":
+		return serve(ctx, target, out)
+	default:
+		<-ctx.Done()
+		return 0
+	}
+}
+
+// parse accepts flags before and after the target, since both read well.
+func parse(args []string) (command, target string, opts options, err error) {
+	if len(args) == 0 {
+		return "", "", opts, errors.New("no command given")
+	}
+	command = args[0]
+	needsTarget := true
+	switch command {
+	case "tcp", "http", "dns", "serve":
+	case "sleep":
+		needsTarget = false
+	default:
+		return "", "", opts, fmt.Errorf("unknown command %q", command)
+	}
+	flags := flag.NewFlagSet(command, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.DurationVar(&opts.timeout, "timeout", 3*time.Second, "give up after this time")
+	flags.BoolVar(&opts.insecure, "insecure", false, "accept any certificate")
+
+	var targets []string
+	for rest := args[1:]; ; rest = flags.Args()[1:] {
+		if err := flags.Parse(rest); err != nil {
+			return "", "", opts, fmt.Errorf("%s: %w", command, err)
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		targets = append(targets, flags.Arg(0))
+	}
+	switch {
+	case needsTarget && len(targets) == 1:
+		return command, targets[0], opts, nil
+	case !needsTarget && len(targets) == 0:
+		return command, "", opts, nil
+	default:
+		return "", "", opts, fmt.Errorf("%s: wrong number of arguments", command)
+	}
+}

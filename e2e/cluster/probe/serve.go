@@ -1,0 +1,44 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// serve answers every request with the names of both sides until ctx ends.
+func serve(ctx context.Context, address string, out io.Writer) int {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		_, _ = fmt.Fprintf(out, "failed %s: %v\n", address, err)
+		return exitOther
+	}
+	_, _ = fmt.Fprintf(out, "serving %s\n", listener.Addr())
+
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	server := &http.Server{
+		ReadHeaderTimeout: 5 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = fmt.Fprintf(w, "%s answers %s\n", host, r.RemoteAddr)
+		}),
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		_, _ = fmt.Fprintf(out, "failed %s: %v\n", address, err)
+		return exitOther
+	}
+	return 0
+}

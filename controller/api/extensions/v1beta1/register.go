@@ -1,0 +1,34 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupName is the API group of the extensions.
+const GroupName = "extensions.agents.x-k8s.io"
+
+// GroupVersion is the group and version of every type in this package.
+var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1beta1"}
+
+// Kinds of this package, as owner references and admission requests carry them.
+const (
+	SandboxTemplateKind = "SandboxTemplate"
+	SandboxWarmPoolKind = "SandboxWarmPool"
+	SandboxClaimKind    = "SandboxClaim"
+)
+
+// AddToScheme registers the types of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion,
+		&SandboxTemplate{}, &SandboxTemplateList{},
+		&SandboxWarmPool{}, &SandboxWarmPoolList{},
+		&SandboxClaim{}, &SandboxClaimList{},
+	)
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

@@ -1,0 +1,24 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keys
+
+import (
+	"fmt"
+	"hash/fnv"
+)
+
+// NameHash is the contract's hash of a name: FNV-1a, 32 bits, eight hex digits.
+// Anyone who may choose names can make it collide, so nothing that isolates rests
+// on it alone.
+func NameHash(name string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // a hash never fails to write
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// SandboxSelector is the label selector of a Sandbox's Pod in the form that a
+// status carries.
+func SandboxSelector(sandbox string) string {
+	return SandboxNameHash + "=" + NameHash(sandbox)
+}

@@ -1,0 +1,145 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package config is the platform configuration: tiers, egress profiles and what the
+// platform engineer says about the cluster. The chart renders it from its values
+// into one file, which the webhook and the controllers read at their start.
+//
+// The package is pure but for Load, and is strict: a key that nobody knows or a
+// name that points nowhere is an error that says where and what to do.
+package config
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Platform is the whole configuration file.
+type Platform struct {
+	// DefaultTier names the tier of namespaces without a tier label.
+	DefaultTier string `json:"defaultTier"`
+	// Tiers are the tiers by name.
+	Tiers map[string]Tier `json:"tiers"`
+	// EgressProfiles are the profiles by name.
+	EgressProfiles map[string]EgressProfile `json:"egressProfiles"`
+	// Cluster says what only the platform engineer knows about the network.
+	Cluster Cluster `json:"cluster"`
+	// Router is what may connect to Sandboxes.
+	Router Router `json:"router"`
+	// Environment is free data for Rego rules, as input.environment.
+	Environment map[string]any `json:"environment,omitempty"`
+}
+
+// Tier is how much a namespace is trusted, and so what its Sandboxes get.
+type Tier struct {
+	// PodSecurity are the Pod Security levels.
+	PodSecurity PodSecurity `json:"podSecurity"`
+	// RuntimeClass is the choice of the container runtime.
+	RuntimeClass RuntimeClass `json:"runtimeClass"`
+	// DropCapabilities are dropped in containers that drop none themselves.
+	DropCapabilities []string `json:"dropCapabilities,omitempty"`
+	// Egress is the choice of egress profile.
+	Egress TierEgress `json:"egress"`
+	// Ingress is "router" (only the router may connect) or "namespace" (Pods of the
+	// same namespace as well). Empty means router, and namespace for a bare Sandbox
+	// that has a Service.
+	Ingress string `json:"ingress,omitempty"`
+	// Creates are the kinds that tenants may create: Sandbox, SandboxClaim.
+	Creates []string `json:"creates"`
+}
+
+// PodSecurity names Pod Security levels: privileged, baseline or restricted.
+type PodSecurity struct {
+	// Deny is the level whose violations are refused.
+	Deny string `json:"deny"`
+	// Warn is the level whose violations are warned of.
+	Warn string `json:"warn,omitempty"`
+	// Version pins the meaning of the levels, such as v1.37.
+	Version string `json:"version"`
+}
+
+// RuntimeClass is a tier's choice of the container runtime.
+type RuntimeClass struct {
+	// Classes are the RuntimeClasses in order of preference. The first that exists in
+	// the cluster is set on Pods that name none.
+	Classes []string `json:"classes,omitempty"`
+	// Required refuses Pods that run under none of them.
+	Required bool `json:"required,omitempty"`
+}
+
+// TierEgress is a tier's choice of egress profile.
+type TierEgress struct {
+	// Profile is the profile of Sandboxes that choose none.
+	Profile string `json:"profile"`
+	// Allowed are the profiles that a Sandbox or template may choose besides.
+	Allowed []string `json:"allowed,omitempty"`
+}
+
+// EgressProfile says what a Sandbox may connect to. The empty profile is nothing.
+type EgressProfile struct {
+	// DNS allows the cluster's DNS servers.
+	DNS bool `json:"dns,omitempty"`
+	// Internet allows every address that is neither private nor special nor the
+	// cluster's own.
+	Internet bool `json:"internet,omitempty"`
+	// Rules allow more.
+	Rules []EgressRule `json:"rules,omitempty"`
+}
+
+// EgressRule allows peers on ports. Without ports it allows all of them; a rule
+// without peers is an error.
+type EgressRule struct {
+	// CIDRs are address ranges.
+	CIDRs []string `json:"cidrs,omitempty"`
+	// Except are ranges within the CIDRs that stay closed.
+	Except []string `json:"except,omitempty"`
+	// NamespaceSelector and PodSelector select Pods, as in a NetworkPolicy.
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+	// PodSelector: see NamespaceSelector.
+	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
+	// Ports are the ports.
+	Ports []EgressPort `json:"ports,omitempty"`
+}
+
+// EgressPort is a port or a range of ports.
+type EgressPort struct {
+	// Protocol is TCP, UDP or SCTP; empty means TCP.
+	Protocol string `json:"protocol,omitempty"`
+	// Port is a number or a name.
+	Port intstr.IntOrString `json:"port"`
+	// EndPort is the last port of a range.
+	EndPort *int32 `json:"endPort,omitempty"`
+}
+
+// Cluster says what only the platform engineer knows about the cluster's network.
+type Cluster struct {
+	// CIDRs are the ranges of Pods, Services and nodes; Internet never covers them.
+	CIDRs []string `json:"cidrs,omitempty"`
+	// DNS are the Pods that resolve names for the cluster.
+	DNS Peer `json:"dns"`
+	// DNSAddresses are addresses of resolvers that are no Pods, such as a node-local
+	// cache.
+	DNSAddresses []string `json:"dnsAddresses,omitempty"`
+}
+
+// Router is what may connect to Sandboxes.
+type Router = Peer
+
+// Peer selects Pods of one namespace.
+type Peer struct {
+	// Namespace is the name of the namespace.
+	Namespace string `json:"namespace"`
+	// PodLabels are the labels of the Pods.
+	PodLabels map[string]string `json:"podLabels"`
+}
+
+// TierOf returns the tier of a namespace by its tier label, which is empty for a
+// namespace that has none. The second result is false for a label that names no
+// tier.
+func (p *Platform) TierOf(label string) (name string, tier Tier, known bool) {
+	if label == "" {
+		label = p.DefaultTier
+	}
+	tier, known = p.Tiers[label]
+	return label, tier, known
+}

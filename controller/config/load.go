@@ -1,0 +1,161 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	podsecurity "k8s.io/pod-security-admission/api"
+	"sigs.k8s.io/yaml"
+)
+
+// Load reads and checks the file. Its errors name the file, the key, the value and
+// the remedy.
+func Load(path string) (*Platform, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read platform configuration: %w", err)
+	}
+	p, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("platform configuration %s: %w", path, err)
+	}
+	return p, nil
+}
+
+// Parse reads and checks a configuration.
+func Parse(data []byte) (*Platform, error) {
+	var p Platform
+	if err := yaml.UnmarshalStrict(data, &p); err != nil {
+		return nil, err
+	}
+	if err := p.Validate().ToAggregate(); err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// Validate lists everything that is wrong.
+func (p *Platform) Validate() field.ErrorList {
+	var errs field.ErrorList
+	if _, known := p.Tiers[p.DefaultTier]; !known {
+		errs = append(errs, field.NotSupported(field.NewPath("defaultTier"), p.DefaultTier, sortedKeys(p.Tiers)))
+	}
+	for _, name := range sortedKeys(p.Tiers) {
+		errs = append(errs, p.validateTier(p.Tiers[name], field.NewPath("tiers").Key(name))...)
+	}
+	for _, name := range sortedKeys(p.EgressProfiles) {
+		errs = append(errs, validateProfile(p.EgressProfiles[name], field.NewPath("egressProfiles").Key(name))...)
+	}
+	cluster := field.NewPath("cluster")
+	errs = append(errs, validateCIDRs(p.Cluster.CIDRs, cluster.Child("cidrs"))...)
+	for i, address := range p.Cluster.DNSAddresses {
+		if _, err := netip.ParseAddr(address); err != nil {
+			errs = append(errs, field.Invalid(cluster.Child("dnsAddresses").Index(i), address, "write an IP address"))
+		}
+	}
+	errs = append(errs, validatePeer(p.Cluster.DNS, cluster.Child("dns"))...)
+	return append(errs, validatePeer(p.Router, field.NewPath("router"))...)
+}
+
+func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, validateLevel(t.PodSecurity.Deny, at.Child("podSecurity", "deny"))...)
+	if t.PodSecurity.Warn != "" {
+		errs = append(errs, validateLevel(t.PodSecurity.Warn, at.Child("podSecurity", "warn"))...)
+	}
+	if _, err := podsecurity.ParseVersion(t.PodSecurity.Version); err != nil {
+		errs = append(errs, field.Invalid(at.Child("podSecurity", "version"), t.PodSecurity.Version, "write latest or a minor version such as v1.37"))
+	}
+	if t.RuntimeClass.Required && len(t.RuntimeClass.Classes) == 0 {
+		errs = append(errs, field.Required(at.Child("runtimeClass", "classes"), "a tier that requires a RuntimeClass lists at least one"))
+	}
+	egress := at.Child("egress")
+	errs = append(errs, p.validateProfileName(t.Egress.Profile, egress.Child("profile"))...)
+	for i, name := range t.Egress.Allowed {
+		errs = append(errs, p.validateProfileName(name, egress.Child("allowed").Index(i))...)
+	}
+	if ingress := []string{"", "router", "namespace"}; !slices.Contains(ingress, t.Ingress) {
+		errs = append(errs, field.NotSupported(at.Child("ingress"), t.Ingress, ingress[1:]))
+	}
+	for i, kind := range t.Creates {
+		if kinds := []string{"Sandbox", "SandboxClaim"}; !slices.Contains(kinds, kind) {
+			errs = append(errs, field.NotSupported(at.Child("creates").Index(i), kind, kinds))
+		}
+	}
+	return errs
+}
+
+func validateLevel(level string, at *field.Path) field.ErrorList {
+	if _, err := podsecurity.ParseLevel(level); err != nil {
+		return field.ErrorList{field.NotSupported(at, level, []string{"privileged", "baseline", "restricted"})}
+	}
+	return nil
+}
+
+func (p *Platform) validateProfileName(name string, at *field.Path) field.ErrorList {
+	if _, known := p.EgressProfiles[name]; known {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(at, name, sortedKeys(p.EgressProfiles))}
+}
+
+func validateProfile(e EgressProfile, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, rule := range e.Rules {
+		errs = append(errs, validateRule(rule, at.Child("rules").Index(i))...)
+	}
+	return errs
+}
+
+func validateRule(r EgressRule, at *field.Path) field.ErrorList {
+	if len(r.CIDRs) == 0 && r.NamespaceSelector == nil && r.PodSelector == nil {
+		return field.ErrorList{field.Required(at, "a rule without cidrs, namespaceSelector or podSelector would allow everything")}
+	}
+	errs := validateCIDRs(r.CIDRs, at.Child("cidrs"))
+	errs = append(errs, validateCIDRs(r.Except, at.Child("except"))...)
+	for i, port := range r.Ports {
+		if known := []string{"", "TCP", "UDP", "SCTP"}; !slices.Contains(known, port.Protocol) {
+			errs = append(errs, field.NotSupported(at.Child("ports").Index(i).Child("protocol"), port.Protocol, known[1:]))
+		}
+	}
+	return errs
+}
+
+// validateCIDRs wants the canonical form: host bits that are set would be read as
+// one thing by a person and as another by the network.
+func validateCIDRs(cidrs []string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, cidr := range cidrs {
+		prefix, err := netip.ParsePrefix(cidr)
+		switch {
+		case err != nil:
+			errs = append(errs, field.Invalid(at.Index(i), cidr, "write a range such as 10.0.0.0/8 or fd00::/8"))
+		case prefix.Masked() != prefix:
+			errs = append(errs, field.Invalid(at.Index(i), cidr, "write "+prefix.Masked().String()))
+		}
+	}
+	return errs
+}
+
+func validatePeer(p Peer, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if strings.TrimSpace(p.Namespace) == "" {
+		errs = append(errs, field.Required(at.Child("namespace"), "name the namespace"))
+	}
+	if len(p.PodLabels) == 0 {
+		errs = append(errs, field.Required(at.Child("podLabels"), "name at least one label, or every Pod of the namespace would be meant"))
+	}
+	return errs
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}

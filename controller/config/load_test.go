@@ -1,0 +1,89 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+const valid = `
+defaultTier: standard
+tiers:
+  standard:
+    podSecurity: {deny: baseline, warn: restricted, version: v1.37}
+    runtimeClass: {classes: [gvisor]}
+    dropCapabilities: [NET_RAW]
+    egress: {profile: public, allowed: [none]}
+    creates: [Sandbox, SandboxClaim]
+egressProfiles:
+  none: {}
+  public: {dns: true, internet: true}
+cluster:
+  cidrs: [10.244.0.0/16]
+  dns: {namespace: kube-system, podLabels: {k8s-app: kube-dns}}
+router: {namespace: agent-sandbox-system, podLabels: {app: sandbox-router}}
+`
+
+func TestParse(t *testing.T) {
+	cases := map[string]struct {
+		old, new string
+		// want are parts of the error: the field, the value and the remedy.
+		want []string
+	}{
+		"the valid one":           {},
+		"a key that nobody knows": {"defaultTier: standard", "defaultTeir: standard", []string{"unknown field", "defaultTeir"}},
+		"a default tier that does not exist": {
+			"defaultTier: standard", "defaultTier: lax", []string{"defaultTier", "\"lax\"", "standard"},
+		},
+		"a level that does not exist": {
+			"deny: baseline", "deny: basline", []string{"tiers[standard].podSecurity.deny", "basline", "restricted"},
+		},
+		"a version that is none": {"v1.37", "1.37.2", []string{"tiers[standard].podSecurity.version", "1.37.2", "v1.37"}},
+		"a required RuntimeClass without a list": {
+			"{classes: [gvisor]}", "{required: true}", []string{"tiers[standard].runtimeClass.classes", "at least one"},
+		},
+		"a profile that does not exist": {"allowed: [none]", "allowed: [nothing]", []string{"egress.allowed[0]", "nothing", "none", "public"}},
+		"a range with host bits":        {"10.244.0.0/16", "10.244.0.1/16", []string{"cluster.cidrs[0]", "10.244.0.1/16", "write 10.244.0.0/16"}},
+		"a range that is none":          {"10.244.0.0/16", "010.0.0.0/8", []string{"cluster.cidrs[0]", "010.0.0.0/8"}},
+		"a rule that allows everything": {
+			"none: {}", "none: {rules: [{ports: [{port: 443}]}]}", []string{"egressProfiles[none].rules[0]", "would allow everything"},
+		},
+		"a kind that nobody can create": {"[Sandbox, SandboxClaim]", "[Pod]", []string{"creates[0]", "Pod", "SandboxClaim"}},
+		"a router without labels":       {"podLabels: {app: sandbox-router}", "podLabels: {}", []string{"router.podLabels"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			text := valid
+			if tc.old != "" {
+				if text = strings.Replace(valid, tc.old, tc.new, 1); text == valid {
+					t.Fatalf("the valid configuration has no %q", tc.old)
+				}
+			}
+			_, err := config.Parse([]byte(text))
+			if (err == nil) != (len(tc.want) == 0) {
+				t.Fatalf("Parse() = %v, want an error: %t", err, len(tc.want) > 0)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("Parse() = %q, want it to name %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestTierOf(t *testing.T) {
+	p, err := config.Parse([]byte(valid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for label, want := range map[string]bool{"": true, "standard": true, "unknown": false} {
+		if name, _, known := p.TierOf(label); known != want {
+			t.Errorf("TierOf(%q) = %q, known %t, want known %t", label, name, known, want)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+# METADATA
+# title: Containers
+# description: Every container of every list of the Pod, by its field path.
+package lib.containers
+
+import data.lib.pods
+import data.lib.values
+
+# METADATA
+# description: The lists that a container may be in; sidecars are initContainers that restart.
+lists := ["containers", "initContainers", "ephemeralContainers"]
+
+# METADATA
+# description: Containers by field path; something that is not an object counts as an empty container.
+by_path[path] := container if {
+	some list in lists
+	some index, member in values.collection_at(pods.spec, [list])
+	path := sprintf("%s.spec.%s[%v]", [pods.prefix, list, index])
+	container := values.as_object(member)
+}
+
+# METADATA
+# description: Containers that run on their own when the Pod starts, by field path.
+started[path] := container if {
+	some path, container in by_path
+	not contains(path, ".spec.ephemeralContainers[")
+}
+
+# METADATA
+# description: How a message names the container.
+label(container) := sprintf("container %q", [name]) if {
+	name := values.string_at(container, ["name"])
+	name != ""
+} else := "a container without a name"

@@ -1,0 +1,116 @@
+# METADATA
+# title: Quantities
+# description: >-
+#   Kubernetes quantities as whole numbers: milli (thousandths, for CPU) and bytes (units, for memory
+#   and storage), both rounded away from zero. The server computes them beforehand and passes them in
+#   input.quantities; without that (the stock tools) the same answers are computed here.
+package lib.quantities
+
+import data.lib.values
+
+# METADATA
+# description: >-
+#   The quantity written at a field path: an object with milli and bytes, or one with error when it is
+#   not a quantity.
+at(path, written) := quantity if {
+	quantity := input.quantities[path]
+	is_object(quantity)
+} else := parse(written)
+
+# METADATA
+# description: Whether the quantity is one and greater than zero.
+positive(quantity) if quantity.milli > 0
+
+# METADATA
+# description: The quantity that a string or number stands for, see at.
+parse(written) := quantity if {
+	parts := split_number(values.text(written))
+	units := scaled_digits(parts)
+	quantity := {
+		"milli": capped(parts, shift(units.digits, units.exponent + 3) * parts.sign, 1000),
+		"bytes": capped(parts, shift(units.digits, units.exponent) * parts.sign, 1),
+	}
+} else := {"error": "is not a quantity such as 500m, 2, 1.5Gi or 1e3"}
+
+grammar := `^([+-]?)([0-9]{1,40})?(?:\.([0-9]{0,40}))?([KMGTPE]i|[numkMGTPE]|[eE][+-]?0*[0-9]{1,2})?$`
+
+split_number(text) := {"digits": digits, "places": count(match[3]), "suffix": match[4], "sign": sign} if {
+	some match in regex.find_all_string_submatch_n(grammar, text, 1)
+	digits := concat("", [match[2], match[3]])
+	digits != ""
+	sign := object.get({"-": -1}, match[1], 1)
+}
+
+# An amount is its digits, times ten to the power of the exponent.
+scaled_digits(parts) := {
+	"digits": parts.digits,
+	"exponent": decimal_exponent(parts.suffix) - parts.places,
+}
+
+scaled_digits(parts) := {
+	"digits": json.marshal(to_number(without_leading_zeros(parts.digits)) * binary[parts.suffix]),
+	"exponent": 0 - parts.places,
+}
+
+decimal_exponent(suffix) := decimal[suffix]
+
+decimal_exponent(suffix) := to_number(without_plus_and_zeros(substring(suffix, 1, -1))) if {
+	startswith(lower(suffix), "e")
+	count(suffix) > 1
+	not suffix in object.keys(binary)
+}
+
+decimal := {
+	"": 0,
+	"n": -9,
+	"u": -6,
+	"m": -3,
+	"k": 3,
+	"M": 6,
+	"G": 9,
+	"T": 12,
+	"P": 15,
+	"E": 18,
+}
+
+binary := {
+	"Ki": 1024,
+	"Mi": 1048576,
+	"Gi": 1073741824,
+	"Ti": 1099511627776,
+	"Pi": 1125899906842624,
+	"Ei": 1152921504606846976,
+}
+
+# Binary amounts end at the largest signed 64-bit number, as in Kubernetes.
+largest := 9223372036854775807
+
+capped(parts, amount, unit) := amount if {
+	not parts.suffix in object.keys(binary)
+} else := max([min([amount, largest * unit]), (0 - largest) * unit])
+
+without_leading_zeros(digits) := trimmed if {
+	trimmed := trim_left(digits, "0")
+	trimmed != ""
+} else := "0"
+
+without_plus_and_zeros(exponent) := concat("", ["-", without_leading_zeros(substring(exponent, 1, -1))]) if {
+	startswith(exponent, "-")
+} else := without_leading_zeros(trim_left(exponent, "+"))
+
+zeros := replace("00000000000000", "0", "000000000000")
+
+# Multiplies by a power of ten on the text, so that no digit is lost; a remainder rounds up.
+shift(digits, places) := to_number(without_leading_zeros(concat("", [digits, substring(zeros, 0, places)]))) if {
+	places >= 0
+}
+
+shift(digits, places) := to_number(without_leading_zeros(whole)) + remainder(rest) if {
+	places < 0
+	whole := substring(digits, 0, max([0, count(digits) + places]))
+	rest := substring(digits, count(whole), -1)
+}
+
+remainder(digits) := 0 if trim(digits, "0") == ""
+
+remainder(digits) := 1 if trim(digits, "0") != ""

@@ -1,0 +1,102 @@
+package lib.quantities_test
+
+import data.lib.quantities
+
+# Amounts as Kubernetes reads them: text to [milli, bytes].
+amounts := {
+	"0": [0, 0],
+	"000": [0, 0],
+	"1": [1000, 1],
+	"+1": [1000, 1],
+	"-1": [-1000, -1],
+	"-0": [0, 0],
+	"2.": [2000, 2],
+	".5": [500, 1],
+	"0.5": [500, 1],
+	"-0.5": [-500, -1],
+	"100m": [100, 1],
+	"1500m": [1500, 2],
+	"5n": [1, 1],
+	"1u": [1, 1],
+	"1000u": [1, 1],
+	"1001u": [2, 1],
+	"2k": [2000000, 2000],
+	"1M": [1000000000, 1000000],
+	"1G": [1000000000000, 1000000000],
+	"1T": [1000000000000000, 1000000000000],
+	"1P": [1000000000000000000, 1000000000000000],
+	"1E": [1000000000000000000000, 1000000000000000000],
+	"1e3": [1000000, 1000],
+	"1E3": [1000000, 1000],
+	"1e+3": [1000000, 1000],
+	"1e-3": [1, 1],
+	"2e0": [2000, 2],
+	"1e12": [1000000000000000, 1000000000000],
+	"1Ki": [1024000, 1024],
+	"1.5Gi": [1610612736000, 1610612736],
+	"0.1Ki": [102400, 103],
+	"128974848": [128974848000, 128974848],
+	"4294967296m": [4294967296, 4294968],
+	"8Ei": [9223372036854775807000, 9223372036854775807],
+	"-9Ei": [-9223372036854775807000, -9223372036854775807],
+	"12345678901234567890": [12345678901234567890000, 12345678901234567890],
+}
+
+test_amounts[text] if {
+	some text, amount in amounts
+	quantities.parse(text) == {"milli": amount[0], "bytes": amount[1]}
+}
+
+test_numbers[note] if {
+	some note, case in {"int": [2, 2000], "fraction": [0.5, 500], "small": [0.000001, 1]}
+	quantities.parse(case[0]).milli == case[1]
+}
+
+test_not_quantities[note] if {
+	some note, written in {
+		"empty": "",
+		"null": null,
+		"boolean": true,
+		"object": {},
+		"array": [],
+		"word": "lots",
+		"space": "1 Gi",
+		"trailing space": "1Gi ",
+		"unit of bytes": "1GB",
+		"capital K": "2K",
+		"two dots": "1.2.3",
+		"dot": ".",
+		"sign": "-",
+		"suffix only": "Ki",
+		"fractional exponent": "1e1.5",
+		"two suffixes": "1KiM",
+		"hexadecimal": "0x10",
+		"exponent beyond reason": "1e100",
+		"infinity": "Inf",
+	}
+	quantity := quantities.parse(written)
+	is_string(quantity.error)
+	object.keys(quantity) == {"error"}
+	not quantities.positive(quantity)
+}
+
+test_the_servers_answer_is_used if {
+	quantities.at("a.b", "1") == {"milli": 7, "bytes": 8} with input as {"quantities": {"a.b": {"milli": 7, "bytes": 8}}}
+}
+
+test_without_the_servers_answer_it_is_computed[note] if {
+	some note, document in {
+		"nothing": {},
+		"other path": {"quantities": {"b.a": {"milli": 7, "bytes": 8}}},
+		"null": {"quantities": {"a.b": null}},
+		"wrong type": {"quantities": "x"},
+	}
+	quantities.at("a.b", "1") == {"milli": 1000, "bytes": 1} with input as document
+}
+
+test_positive if {
+	quantities.positive({"milli": 1, "bytes": 1})
+	not quantities.positive({"milli": 0, "bytes": 0})
+	not quantities.positive({"milli": -1, "bytes": -1})
+	not quantities.positive({"error": "x"})
+}

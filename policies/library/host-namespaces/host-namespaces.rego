@@ -1,0 +1,37 @@
+# METADATA
+# title: No namespaces of the node
+# description: >-
+#   With the network, process or IPC namespace of the node a Sandbox sees and reaches what belongs to
+#   the node and to other tenants, and no NetworkPolicy applies to it.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/security/pod-security-standards/
+# custom:
+#   id: host-namespaces
+#   code: SBX-010
+#   category: isolation
+#   severity: critical
+#   enforcement: Deny
+#   remediation: Remove the field or set it to false.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["PSS:hostNamespaces", "CIS 5.2.3", "CIS 5.2.4", "CIS 5.2.5", "NSA:C-0038", "NSA:C-0041"]
+package policies.library.host_namespaces
+
+import data.lib.pods
+import data.lib.values
+
+shared := {
+	"hostNetwork": "network",
+	"hostPID": "process",
+	"hostIPC": "IPC",
+}
+
+deny contains finding if {
+	some name, namespace in shared
+	value := values.given(pods.spec, [name])
+	value != false
+	finding := {
+		"message": sprintf("the Sandbox joins the %s namespace of the node", [namespace]),
+		"field": pods.field(name),
+		"value": value,
+	}
+}

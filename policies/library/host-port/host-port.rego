@@ -1,0 +1,32 @@
+# METADATA
+# title: No ports of the node
+# description: >-
+#   A hostPort opens a port on the node's own address, past the router and every NetworkPolicy, and
+#   keeps other Sandboxes with that port off the node.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/security/pod-security-standards/
+# custom:
+#   id: host-port
+#   code: SBX-024
+#   category: network
+#   severity: high
+#   enforcement: Deny
+#   remediation: Remove hostPort; set spec.service to true to reach the Sandbox by name.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["PSS:hostPorts", "CIS 5.2.13", "NSA:C-0044"]
+package policies.library.host_port
+
+import data.lib.containers
+import data.lib.values
+
+deny contains finding if {
+	some path, container in containers.by_path
+	some index, port in values.collection_at(container, ["ports"])
+	value := values.given(port, ["hostPort"])
+	value != 0
+	finding := {
+		"message": sprintf("%s opens a port of the node", [containers.label(container)]),
+		"field": sprintf("%s.ports[%v].hostPort", [path, index]),
+		"value": value,
+	}
+}

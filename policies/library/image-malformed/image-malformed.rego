@@ -1,0 +1,29 @@
+# METADATA
+# title: Readable image references
+# description: >-
+#   An image reference that the container runtime cannot read fails late, and look-alike letters or
+#   spaces in it are a way around lists of allowed images.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/containers/images/
+# custom:
+#   id: image-malformed
+#   code: SBX-043
+#   category: images
+#   severity: medium
+#   enforcement: Deny
+#   remediation: Write the image as [registry/]repository[:tag][@digest] in lower case.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+package policies.library.image_malformed
+
+import data.lib.images
+import data.lib.values
+
+deny contains finding if {
+	some path, written in images.by_path
+	reference := images.parse(written)
+	finding := {
+		"message": sprintf("image %q %s", [values.text(written), reference.error]),
+		"field": path,
+		"value": written,
+	}
+}

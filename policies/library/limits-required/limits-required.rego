@@ -1,0 +1,51 @@
+# METADATA
+# title: Limits of CPU and memory
+# description: >-
+#   A container without a limit may take all of the node from its neighbours. A limit of the Pod as a
+#   whole serves too. Zero means no limit to Kubernetes, so it counts as missing.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
+# custom:
+#   id: limits-required
+#   code: SBX-050
+#   category: resources
+#   severity: medium
+#   enforcement: Warn
+#   remediation: Set the limit on the container, or under resources.limits of the Pod for all its containers.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["NSA:C-0270", "NSA:C-0271", "C-0311"]
+#   parameters:
+#     resources:
+#       description: The resources that need a limit.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       minItems: 1
+#       default: [cpu, memory]
+package policies.library.limits_required
+
+import data.lib.containers
+import data.lib.pods
+import data.lib.quantities
+import data.lib.values
+
+deny contains finding if {
+	some resource in required
+	not limited(pods.spec, sprintf("%s.spec", [pods.prefix]), resource)
+	some path, container in containers.started
+	not limited(container, path, resource)
+	finding := {
+		"message": sprintf("%s has no %s limit", [containers.label(container), resource]),
+		"field": sprintf("%s.resources.limits.%s", [path, resource]),
+		"value": values.given_or(container, ["resources", "limits", resource], ""),
+	}
+}
+
+default required := ["cpu", "memory"]
+
+required := values.given(input.parameters, ["resources"])
+
+limited(owner, path, resource) if {
+	written := values.given(owner, ["resources", "limits", resource])
+	quantity := quantities.at(sprintf("%s.resources.limits.%s", [path, resource]), written)
+	quantities.positive(quantity)
+}

@@ -1,0 +1,75 @@
+# METADATA
+# title: A sandboxed runtime
+# description: >-
+#   Where the tier of the namespace requires it, a Sandbox runs under one of the tier's RuntimeClasses:
+#   without one, untrusted code shares the kernel of the node.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/containers/runtime-class/
+# custom:
+#   id: runtimeclass-required
+#   code: SBX-001
+#   category: isolation
+#   severity: critical
+#   enforcement: Deny
+#   remediation: Set runtimeClassName to a RuntimeClass of the tier.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["C-0297"]
+#   parameters:
+#     always:
+#       description: Require a RuntimeClass in every tier, not only in those that ask for one.
+#       type: boolean
+#       default: false
+package policies.library.runtimeclass_required
+
+import data.lib.pods
+import data.lib.values
+
+deny contains finding if {
+	pods.judged
+	required
+	chosen == ""
+	finding := {
+		"message": "no RuntimeClass is set, so the Sandbox would share the kernel of the node",
+		"field": pods.field("runtimeClassName"),
+		"value": chosen,
+		"remediation": remedy,
+	}
+}
+
+deny contains finding if {
+	pods.judged
+	required_by_tier
+	chosen != ""
+	not chosen in classes
+	finding := {
+		"message": sprintf("RuntimeClass %q is not one of this tier", [chosen]),
+		"field": pods.field("runtimeClassName"),
+		"value": chosen,
+		"remediation": remedy,
+	}
+}
+
+chosen := values.string_at(pods.spec, ["runtimeClassName"])
+
+required if required_by_tier
+
+required if always != false
+
+default always := false
+
+always := input.parameters.always
+
+required_by_tier if not values.given_or(input, ["tier", "runtimeClass", "required"], false) == false
+
+classes contains name if {
+	some entry in values.collection_at(input, ["tier", "runtimeClass", "classes"])
+	name := class_name(entry)
+}
+
+class_name(entry) := entry if is_string(entry)
+
+class_name(entry) := values.given(entry, ["name"])
+
+remedy := sprintf("Set runtimeClassName to one of: %s.", [concat(", ", classes)]) if {
+	count(classes) > 0
+} else := "Ask the platform team for a RuntimeClass: the tier names none."

@@ -1,0 +1,33 @@
+# METADATA
+# title: No volumes of others
+# description: >-
+#   A claim for storage that names its volume, selects one, or copies from a source can bind or clone what
+#   belongs to another tenant.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/storage/persistent-volumes/
+# custom:
+#   id: volume-binding
+#   code: SBX-077
+#   category: storage
+#   severity: high
+#   enforcement: Deny
+#   remediation: Remove the field; the storage class then makes a new, empty volume.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+package policies.library.volume_binding
+
+import data.lib.values
+import data.lib.volumes
+
+fields := {"dataSource", "dataSourceRef", "selector", "volumeAttributesClassName", "volumeName"}
+
+deny contains finding if {
+	some path, spec in volumes.claims
+	some field in fields
+	value := values.given(spec, [field])
+	value != ""
+	finding := {
+		"message": sprintf("the volume claim chooses its volume by %s", [field]),
+		"field": sprintf("%s.%s", [path, field]),
+		"value": value,
+	}
+}

@@ -1,0 +1,137 @@
+# The way into this project: `make help`.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+BUILD := .build
+BIN := $(BUILD)/bin
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+# Where the bundle goes. ENV picks charts/agent-sandbox/values-$(ENV).yaml.
+ENV ?=
+RELEASE ?= agent-sandbox
+NAMESPACE ?= agent-sandbox-system
+IMAGE_REGISTRY ?=
+HELM_ARGS ?=
+
+CLUSTER = go -C e2e/cluster run ./cmd/cluster
+IMAGE = go -C e2e/cluster run ./cmd/image
+OWN_CLUSTER := $(if $(KUBECONFIG),,yes)
+# Evaluated when used: the path is known before the cluster is.
+KUBECONFIG_PATH = $(if $(KUBECONFIG),$(KUBECONFIG),$$($(CLUSTER) kubeconfig))
+
+CHART := charts/agent-sandbox
+VALUES = $(if $(ENV),-f $(CHART)/values-$(ENV).yaml) $(if $(OWN_CLUSTER),-f e2e/cluster/values.yaml) \
+	$(if $(IMAGE_REGISTRY),--set global.imageRegistry=$(IMAGE_REGISTRY))
+GO_MODULES := . .tools .tools/golangci-lint e2e/cluster $(patsubst %/go.mod,%,$(wildcard e2e/cluster/components/*/go.mod))
+
+##@ Using it
+.PHONY: help
+help: ## Explain every target
+	@awk 'BEGIN {FS = ":.*## "; printf "Usage: make <target> [ENV=dev|staging|prod] [KUBECONFIG=...] [IMAGE_REGISTRY=...]\n"} \
+		/^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-zA-Z0-9_-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: up
+up: $(BIN)/helm ## A real Kubernetes with the bundle installed; with KUBECONFIG set, installs into that cluster
+	@$(if $(OWN_CLUSTER),$(CLUSTER) up,$(if $(IMAGE_REGISTRY),true,echo "make up: KUBECONFIG is set, so the images must go to a registry: set IMAGE_REGISTRY=host/prefix" >&2; exit 1))
+	@$(if $(OWN_CLUSTER),$(MAKE) load,$(IMAGE) push -registry $(IMAGE_REGISTRY) -version $(VERSION))
+	@$(MAKE) install
+	@$(if $(OWN_CLUSTER),$(CLUSTER) hints,echo "Try next: kubectl get pods -n $(NAMESPACE)")
+
+.PHONY: install
+install: $(BIN)/helm ## Install or upgrade the chart in the cluster that is up
+	@KUBECONFIG=$(KUBECONFIG_PATH) $(BIN)/helm upgrade --install $(RELEASE) $(CHART) \
+		--namespace $(NAMESPACE) --create-namespace --wait --timeout 5m \
+		--set-string image.tag=$(VERSION) $(VALUES) $(HELM_ARGS) >/dev/null
+	@echo "Installed $(RELEASE) $(VERSION) into namespace $(NAMESPACE)$(if $(ENV), with the values of $(ENV))."
+
+.PHONY: down
+down: ## Stop the cluster that `make up` started and remove every trace of it
+	@$(CLUSTER) down
+
+.PHONY: kubeconfig
+kubeconfig: ## Print the path of the cluster's kubeconfig
+	@$(CLUSTER) kubeconfig
+
+.PHONY: images
+images: ## Build the container images as archives in .build/images
+	@mkdir -p $(BUILD)/images
+	@$(IMAGE) build -version $(VERSION) -out $(CURDIR)/$(BUILD)/images
+
+.PHONY: load
+load: images ## Load the images, and those that the tests use, into the cluster
+	@$(IMAGE) probe -out $(CURDIR)/$(BUILD)/images/probe.tar
+	@$(IMAGE) debian -ref python:3.12-slim -out $(CURDIR)/$(BUILD)/images/python.tar
+	@$(CLUSTER) load $(CURDIR)/$(BUILD)/images/*.tar
+
+##@ Developing it
+.PHONY: generate
+generate: $(BIN)/controller-gen ## Regenerate deepcopy, CRDs, roles and the tables of the documents
+	@rm -rf $(BUILD)/crds && mkdir -p $(BUILD)/crds $(CHART)/files
+	@$(BIN)/controller-gen object:headerFile=.tools/header.txt paths=./controller/api/...
+	@$(BIN)/controller-gen crd paths=./controller/api/... output:crd:dir=$(BUILD)/crds
+	@go -C .tools run ./crds -from ../$(BUILD)/crds -plain ../controller/api/crds -chart ../$(CHART)/charts/crds/templates
+	@$(BIN)/controller-gen rbac:roleName=controller,fileName=controller-role.yaml paths=./controller/... output:rbac:dir=$(CHART)/files
+	@$(BIN)/controller-gen rbac:roleName=webhook,fileName=webhook-role.yaml paths=./webhook/... output:rbac:dir=$(CHART)/files
+	@gofmt -l -w controller/api
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Run every linter over every module of ours
+	@$(BIN)/golangci-lint run ./...
+	@cd e2e/cluster && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+	@cd .tools && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+
+.PHONY: verify
+verify: ## Regenerate, lint, and fail if that changed anything
+	@$(MAKE) generate
+	@for m in $(GO_MODULES); do go -C $$m mod tidy -diff >/dev/null || { echo "verify: run 'go mod tidy' in $$m" >&2; exit 1; }; done
+	@$(MAKE) lint
+	@test -z "$$(git status --porcelain)" || { echo "verify: these files differ from what is committed:" >&2; git status --porcelain >&2; exit 1; }
+
+##@ Testing it
+.PHONY: unit
+unit: ## Unit tests of every module
+	@go test ./...
+	@go -C e2e/cluster test ./...
+
+.PHONY: test-policies
+test-policies: $(BIN)/opa ## Rego tests, checks and formatting with the stock opa command
+	@$(BIN)/opa fmt --fail --list policies/lib policies/library
+	@$(BIN)/opa check --strict policies/lib policies/library
+	@$(BIN)/opa test --fail-on-empty policies/lib policies/library
+
+.PHONY: e2e
+e2e: ## User stories on a real cluster; starts one when none is up, and stops what it started
+	@if [ -n "$(KUBECONFIG)" ] || $(CLUSTER) status >/dev/null 2>&1; then $(MAKE) stories; \
+	else trap '$(MAKE) down' EXIT; $(MAKE) up && $(MAKE) stories; fi
+
+# Expects the bundle to be up.
+.PHONY: stories
+stories:
+	@KUBECONFIG=$(KUBECONFIG_PATH) IMAGE_TAG=$(VERSION) go test -tags e2e -count=1 -timeout 40m $(E2E_ARGS) ./e2e/...
+
+.PHONY: test
+test: unit test-policies e2e ## Everything: unit tests, policy tests, user stories
+
+.PHONY: bench
+bench: ## Benchmarks of the decision path: allocations count, times do not
+	@go test -run '^$$' -bench . -benchmem ./policies/... ./webhook/... ./controller/...
+
+##@ Tools, pinned in .tools/go.mod
+TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen
+TOOL_helm := helm.sh/helm/v3/cmd/helm
+TOOL_opa := github.com/open-policy-agent/opa
+
+# The linter's dependencies do not agree with those of the others.
+$(BIN)/golangci-lint: .tools/golangci-lint/go.mod .tools/golangci-lint/go.sum
+	@mkdir -p $(BIN)
+	@echo "Building golangci-lint (once) …"
+	@CGO_ENABLED=0 go -C .tools/golangci-lint build -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(BIN)/%: .tools/go.mod .tools/go.sum
+	@mkdir -p $(BIN)
+	@echo "Building $* (once) …"
+	@CGO_ENABLED=0 go -C .tools build -o $(CURDIR)/$@ $(TOOL_$*)

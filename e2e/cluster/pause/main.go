@@ -14,6 +14,7 @@ import (
 func main() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGCHLD)
+	reap() // Those that ended before the signals were asked for.
 	for received := range signals {
 		if received != syscall.SIGCHLD {
 			return

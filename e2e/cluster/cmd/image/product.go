@@ -98,7 +98,7 @@ func pushCommand(ctx context.Context, args []string, std streams) error {
 	for _, name := range build.Programs() {
 		var images []v1.Image
 		for arch := range strings.SplitSeq(*arches, ",") {
-			img, err := product(ctx, builder, name, version, arch, std)
+			img, err := product(ctx, builder, name, version, strings.TrimSpace(arch), std)
 			if err != nil {
 				return err
 			}

@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/image"
 )
+
+// tag is what a registry takes as the tag of an image.
+var tag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 // MainModule is the module path of the repository's root.
 const MainModule = "github.com/agent-sandbox-platform/agent-sandbox"
@@ -35,6 +39,9 @@ type Builder struct {
 // Product makes the image of one of [Programs]: a static binary at /NAME that
 // runs as 65532:65532 and knows its version.
 func (b Builder) Product(ctx context.Context, name, version, arch string) (v1.Image, error) {
+	if !tag.MatchString(version) {
+		return nil, fmt.Errorf("version %q cannot be the tag of an image; name one of letters, digits, '.', '_' and '-' with -version", version)
+	}
 	return b.image(ctx, program{dir: b.Root, pkg: "./cmd/" + name, arch: arch, version: version}, image.Spec{
 		Entrypoint: []string{"/" + name},
 		User:       fmt.Sprintf("%d:%d", image.NonRoot, image.NonRoot),

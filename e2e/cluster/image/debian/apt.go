@@ -15,10 +15,11 @@ import (
 	"strings"
 )
 
-// packages are asked for by name; apt adds what they depend on.
+// packages are asked for by name; apt adds what they depend on. None of them may
+// depend on perl, which would double the image.
 var packages = []string{
 	"base-files", "bash", "coreutils", "dash", "findutils", "grep", "hostname",
-	"mawk", "netbase", "procps", "python3", "sed", "util-linux",
+	"libc-bin", "mawk", "python3", "sed", "util-linux",
 }
 
 // apt is the machine's apt, pretending that nothing is installed.

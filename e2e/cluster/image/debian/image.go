@@ -6,6 +6,7 @@ package debian
 import (
 	"context"
 	"crypto/sha256"
+	_ "embed" // For recipe.
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -24,8 +25,11 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/image"
 )
 
-// recipe changes when this package makes something else of the same packages.
-const recipe = "1"
+// recipe is the source that turns packages into a layer; a change there makes
+// the cached layers useless.
+//
+//go:embed rootfs.go
+var recipe string
 
 // Builder makes the image.
 type Builder struct {
@@ -70,7 +74,7 @@ func (b Builder) layer(ctx context.Context) (string, error) {
 	if err == nil || ctx.Err() != nil {
 		return file, err
 	}
-	b.say("The machine's package lists do not serve (%v); fetching lists for this build.", err)
+	b.say("The machine's package lists do not serve; fetching lists for this build.")
 	own := apt{dir: work, ownLists: true}
 	if updateErr := own.update(ctx); updateErr != nil {
 		return "", errors.Join(err, updateErr)

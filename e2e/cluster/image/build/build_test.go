@@ -1,0 +1,233 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package build_test
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/image/build"
+)
+
+const webhook = "agent-sandbox-webhook"
+
+// sources returns the root of a repository like this one, whose webhook prints
+// its version.
+func sources(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	writeFile(t, filepath.Join(root, "go.mod"), "module "+build.MainModule+"\n\ngo 1.26\n")
+	writeFile(t, filepath.Join(root, "cmd", webhook, "main.go"),
+		"package main\n\nimport \"os\"\n\nvar version = \"none\"\n\nfunc main() { os.Stdout.WriteString(version) }\n")
+	return root
+}
+
+func writeFile(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func product(t *testing.T, builder build.Builder, arch string) v1.Image {
+	t.Helper()
+	img, err := builder.Product(t.Context(), webhook, "v1.2.3", arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+func digest(t *testing.T, img v1.Image) string {
+	t.Helper()
+	hash, err := img.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash.String()
+}
+
+// extract writes a file of the image to this machine and returns its path.
+func extract(t *testing.T, img v1.Image, name string) string {
+	t.Helper()
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close() //nolint:errcheck // Read only.
+	for in := tar.NewReader(content); ; {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			t.Fatalf("no %s in the image", name)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if "/"+header.Name != name {
+			continue
+		}
+		body, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "program")
+		if err := os.WriteFile(file, body, os.FileMode(header.Mode)); err != nil { //nolint:gosec // A program.
+			t.Fatal(err)
+		}
+		return file
+	}
+}
+
+func TestTheSameSourcesHaveTheSameDigestInEveryFolder(t *testing.T) {
+	first := product(t, build.Builder{Root: sources(t)}, "amd64")
+	t.Setenv("GOFLAGS", "-ldflags=-X=main.version=mine")
+	t.Setenv("CGO_ENABLED", "1")
+	t.Setenv("GOAMD64", "v3")
+	second := product(t, build.Builder{Root: sources(t)}, "amd64")
+	if digest(t, first) != digest(t, second) {
+		t.Errorf("digests %s and %s differ", digest(t, first), digest(t, second))
+	}
+	dated := product(t, build.Builder{Root: sources(t), Created: time.Unix(86400, 0)}, "amd64")
+	if digest(t, first) == digest(t, dated) {
+		t.Error("another date left the digest as it was, so the date is not used")
+	}
+}
+
+func TestAProductImageRunsItsProgramAsNonRoot(t *testing.T) {
+	img := product(t, build.Builder{Root: sources(t)}, runtime.GOARCH)
+	got, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := v1.Config{
+		Entrypoint: []string{"/" + webhook},
+		User:       "65532:65532",
+		WorkingDir: "/",
+		Labels: map[string]string{
+			"org.opencontainers.image.title":   webhook,
+			"org.opencontainers.image.version": "v1.2.3",
+		},
+	}
+	if diff := cmp.Diff(want, got.Config); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+	out, err := exec.CommandContext(t.Context(), extract(t, img, "/"+webhook)).Output()
+	if err != nil || string(out) != "v1.2.3" {
+		t.Errorf("the program in the image prints %q (%v), want its version v1.2.3", out, err)
+	}
+}
+
+func TestAProductImageForAnotherArchitecture(t *testing.T) {
+	for _, arch := range []string{"amd64", "arm64"} {
+		config, err := product(t, build.Builder{Root: sources(t)}, arch).ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.Architecture != arch {
+			t.Errorf("architecture is %s, want %s", config.Architecture, arch)
+		}
+	}
+}
+
+func TestTheClusterImagesStartTheirPrograms(t *testing.T) {
+	root, err := build.FindRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder := build.Builder{Root: root}
+	for name, test := range map[string]struct {
+		make    func(context.Context, string) (v1.Image, error)
+		command []string
+	}{
+		"probe": {builder.Probe, []string{"/bin/probe", "sleep"}},
+		"pause": {builder.Pause, []string{"/pause"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			img, err := test.make(t.Context(), runtime.GOARCH)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config, err := img.ConfigFile()
+			if err != nil {
+				t.Fatal(err)
+			}
+			command := append(config.Config.Entrypoint, config.Config.Cmd...)
+			if diff := cmp.Diff(test.command, command); diff != "" {
+				t.Errorf("command (-want +got):\n%s", diff)
+			}
+			if config.Config.User != "65532:65532" {
+				t.Errorf("user is %q, want 65532:65532", config.Config.User)
+			}
+			extract(t, img, test.command[0])
+		})
+	}
+}
+
+func TestProductRefusesAVersionThatIsNoTag(t *testing.T) {
+	for _, version := range []string{"", "release/1", "1 -X main.other=2", "-1", strings.Repeat("1", 129)} {
+		_, err := build.Builder{Root: sources(t)}.Product(t.Context(), webhook, version, "amd64")
+		if err == nil || !strings.Contains(err.Error(), "cannot be the tag of an image") {
+			t.Errorf("version %q: error is %v, want one that names the version", version, err)
+		}
+	}
+}
+
+func TestProductSaysWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(t *testing.T, root string)
+		want   string
+	}{
+		"no program of that name": {
+			func(t *testing.T, root string) {
+				t.Helper()
+				if err := os.RemoveAll(filepath.Join(root, "cmd", webhook)); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"compile ./cmd/" + webhook,
+		},
+		"a program that does not compile": {
+			func(t *testing.T, root string) {
+				t.Helper()
+				writeFile(t, filepath.Join(root, "cmd", webhook, "main.go"), "package main\n\nfunc main() { nothing() }\n")
+			},
+			"undefined: nothing",
+		},
+		"no Go": {
+			func(t *testing.T, _ string) {
+				t.Helper()
+				t.Setenv("PATH", t.TempDir())
+			},
+			"install Go and put it in PATH",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := sources(t)
+			test.change(t, root)
+			_, err := build.Builder{Root: root}.Product(t.Context(), webhook, "v1", "amd64")
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %v, want one that says %q", err, test.want)
+			}
+		})
+	}
+}

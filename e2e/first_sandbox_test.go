@@ -1,0 +1,134 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
+)
+
+// firstSandbox is the manifest of the README.
+const firstSandbox = `
+apiVersion: agents.x-k8s.io/v1beta1
+kind: Sandbox
+metadata: {name: agent-workspace}
+spec:
+  service: true
+  volumeClaimTemplates:
+    - metadata: {name: workspace-volume}
+      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}}
+  podTemplate:
+    spec:
+      automountServiceAccountToken: false
+      containers:
+        - name: workspace
+          image: python:3.12-slim
+          command: ["sh", "-c", "sleep infinity"]
+          volumeMounts: [{name: workspace-volume, mountPath: /workspace}]
+`
+
+// A tenant applies a first Sandbox, works in it, and finds the files again after
+// the Pod was lost.
+func TestTenantAppliesAFirstSandbox(t *testing.T) {
+	ctx := t.Context()
+	ns := cluster.Namespace(ctx, t)
+	cluster.MustApply(ctx, t, ns, firstSandbox)
+	sandbox := cluster.WaitReady(ctx, t, ns, "agent-workspace")
+
+	if got := sandbox.Annotations[keys.PodName]; got != "agent-workspace" {
+		t.Errorf("annotation %s = %q, want the name of the Pod", keys.PodName, got)
+	}
+	if want := "agent-workspace." + ns + ".svc.cluster.local"; sandbox.Status.ServiceFQDN != want {
+		t.Errorf("status.serviceFQDN = %q, want %q", sandbox.Status.ServiceFQDN, want)
+	}
+	var claim corev1.PersistentVolumeClaim
+	if err := cluster.Get(ctx, client.ObjectKey{Namespace: ns, Name: "workspace-volume-agent-workspace"}, &claim); err != nil {
+		t.Fatal(err)
+	}
+	if claim.Status.Phase != corev1.ClaimBound {
+		t.Errorf("the volume claim is %s, want Bound", claim.Status.Phase)
+	}
+
+	cluster.MustExec(ctx, t, ns, "agent-workspace", "sh", "-c", "echo kept > /workspace/file")
+	first := cluster.PodOf(ctx, t, ns, "agent-workspace")
+	if err := cluster.Delete(ctx, first); err != nil {
+		t.Fatal(err)
+	}
+	waitForOtherPod(ctx, t, ns, "agent-workspace", first.UID)
+	if got := cluster.MustExec(ctx, t, ns, "agent-workspace", "cat", "/workspace/file"); strings.TrimSpace(got) != "kept" {
+		t.Errorf("after the Pod was lost the file holds %q, want %q", got, "kept")
+	}
+	if got := cluster.MustExec(ctx, t, ns, "agent-workspace", "python3", "-c", "print(6*7)"); strings.TrimSpace(got) != "42" {
+		t.Errorf("Python answers %q, want 42", got)
+	}
+}
+
+// What the tenant left open and what matters for isolation is set at admission, and
+// an annotation says so.
+func TestTenantsSandboxIsHardened(t *testing.T) {
+	ctx := t.Context()
+	ns := cluster.Namespace(ctx, t)
+	stored := cluster.MustApply(ctx, t, ns, strings.ReplaceAll(firstSandbox, "automountServiceAccountToken: false", "terminationGracePeriodSeconds: 1"))
+	cluster.WaitReady(ctx, t, ns, "agent-workspace")
+	pod := cluster.PodOf(ctx, t, ns, "agent-workspace")
+
+	if a := pod.Spec.AutomountServiceAccountToken; a == nil || *a {
+		t.Error("the Pod mounts a ServiceAccount token")
+	}
+	if c := pod.Spec.RuntimeClassName; c == nil || *c != "gvisor" {
+		t.Errorf("the Pod's RuntimeClass is %v, want gvisor, the first that the tier prefers and the cluster has", c)
+	}
+	if s := pod.Spec.SecurityContext; s == nil || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("the Pod's seccomp profile is not RuntimeDefault: %+v", s)
+	}
+	if e := pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation; e == nil || *e {
+		t.Error("the container may escalate its privileges")
+	}
+	defaulted := stored.GetAnnotations()[keys.Defaulted]
+	for _, name := range []string{"automountServiceAccountToken", "runtimeClassName", "seccompProfile", "allowPrivilegeEscalation"} {
+		if !strings.Contains(defaulted, name) {
+			t.Errorf("annotation %s = %q does not name %s", keys.Defaulted, defaulted, name)
+		}
+	}
+	if out, code, err := cluster.Exec(ctx, ns, "agent-workspace", "ls", "/var/run/secrets/kubernetes.io"); err != nil || code == 0 {
+		t.Errorf("there is a token in the Sandbox: %q, %v", out, err)
+	}
+}
+
+// Applying the same manifest twice changes nothing.
+func TestTenantAppliesTheSameSandboxTwice(t *testing.T) {
+	ctx := t.Context()
+	ns := cluster.Namespace(ctx, t)
+	cluster.MustApply(ctx, t, ns, firstSandbox)
+	before := cluster.WaitReady(ctx, t, ns, "agent-workspace")
+	after := cluster.MustApply(ctx, t, ns, firstSandbox)
+	if after.GetGeneration() != before.Generation {
+		t.Errorf("the second apply moved the generation from %d to %d", before.Generation, after.GetGeneration())
+	}
+}
+
+func waitForOtherPod(ctx context.Context, t *testing.T, namespace, name string, old types.UID) {
+	t.Helper()
+	kit.Eventually(ctx, t, "another Pod of Sandbox "+name+" is Ready", func(ctx context.Context) error {
+		pod := &corev1.Pod{}
+		if err := cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
+			return err
+		}
+		if pod.UID == old {
+			return fmt.Errorf("the old Pod is still there")
+		}
+		return kit.PodReady(pod)
+	})
+}

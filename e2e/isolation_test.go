@@ -1,0 +1,125 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
+)
+
+// The addresses that the test cluster serves outside of itself.
+const (
+	publicAddress   = "203.0.113.10:80"
+	metadataAddress = "169.254.169.254:80"
+)
+
+// probeImage has a tool that tells a blocked connection from a failing tool.
+const probeImage = "agent-sandbox-platform/probe:test"
+
+// Exit codes of the probe.
+const (
+	connected = 0
+	refused   = 10
+	timedOut  = 11
+)
+
+// Code in a Sandbox reaches the internet and the cluster's DNS, and neither another
+// Pod nor the cloud's metadata. An ordinary Pod beside it reaches them all: what is
+// blocked is blocked by enforcement.
+func TestSandboxReachesWhatItMayAndNothingElse(t *testing.T) {
+	ctx := t.Context()
+	ns := cluster.Namespace(ctx, t)
+	neighbour := startPod(ctx, t, ns, "neighbour", "serve", ":8080")
+	startPod(ctx, t, ns, "control", "sleep")
+	cluster.MustApply(ctx, t, ns, strings.NewReplacer("python:3.12-slim", probeImage, `["sh", "-c", "sleep infinity"]`, `["/probe", "sleep"]`).
+		Replace(sandboxWith("workspace", "", "")))
+	cluster.WaitReady(ctx, t, ns, "workspace")
+
+	cases := map[string]struct {
+		target  string
+		allowed bool
+	}{
+		"another Pod":          {neighbour.Status.PodIP + ":8080", false},
+		"the metadata service": {metadataAddress, false},
+		"the apiserver":        {"10.96.0.1:443", false},
+		"a public address":     {publicAddress, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if code := probe(ctx, t, ns, "control", tc.target); code != connected {
+				t.Fatalf("an ordinary Pod cannot reach %s (exit code %d), so the case proves nothing", tc.target, code)
+			}
+			code := probe(ctx, t, ns, "workspace", tc.target)
+			blocked := code == refused || code == timedOut
+			if (code == connected) != tc.allowed || blocked == tc.allowed {
+				t.Errorf("the Sandbox's connection to %s ended with %d, want allowed: %t", tc.target, code, tc.allowed)
+			}
+		})
+	}
+	t.Run("the cluster's DNS", func(t *testing.T) {
+		out, code, err := cluster.Exec(ctx, ns, "workspace", "/probe", "dns", "kubernetes.default.svc.cluster.local")
+		if err != nil || code != 0 {
+			t.Errorf("the Sandbox cannot resolve names: %d, %v, %s", code, err, out)
+		}
+	})
+}
+
+// Nothing but the router reaches a Sandbox that offers no Service.
+func TestNeighbourCannotReachASandbox(t *testing.T) {
+	ctx := t.Context()
+	ns := cluster.Namespace(ctx, t)
+	startPod(ctx, t, ns, "control", "sleep")
+	plain := startPod(ctx, t, ns, "plain", "serve", ":8080")
+	cluster.MustApply(ctx, t, ns, strings.NewReplacer("python:3.12-slim", probeImage, `["sh", "-c", "sleep infinity"]`, `["/probe", "serve", ":8080"]`).
+		Replace(sandboxWith("workspace", "", "")))
+	sandbox := cluster.WaitReady(ctx, t, ns, "workspace")
+	if code := probe(ctx, t, ns, "control", plain.Status.PodIP+":8080"); code != connected {
+		t.Fatalf("Pods cannot reach one another at all (exit code %d), so the story proves nothing", code)
+	}
+	if code := probe(ctx, t, ns, "control", sandbox.Status.PodIPs[0]+":8080"); code != refused && code != timedOut {
+		t.Errorf("a neighbour's connection to the Sandbox ended with %d, want it blocked", code)
+	}
+}
+
+func probe(ctx context.Context, t *testing.T, namespace, pod, target string) int {
+	t.Helper()
+	_, code, err := cluster.Exec(ctx, namespace, pod, "/probe", "tcp", target, "-timeout", "5s")
+	if err != nil {
+		t.Fatalf("probe from Pod %s: %v", pod, err)
+	}
+	return code
+}
+
+// startPod runs an ordinary Pod with the probe and waits until it is Ready.
+func startPod(ctx context.Context, t *testing.T, namespace, name string, args ...string) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: new(int64),
+			Containers: []corev1.Container{{
+				Name: "probe", Image: probeImage, ImagePullPolicy: corev1.PullIfNotPresent, Command: append([]string{"/probe"}, args...),
+			}},
+		},
+	}
+	if err := cluster.Create(ctx, pod); err != nil {
+		t.Fatalf("create Pod %s: %v", name, err)
+	}
+	kit.Eventually(ctx, t, "Pod "+name+" has an address", func(ctx context.Context) error {
+		if err := cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+			return err
+		}
+		return kit.PodReady(pod)
+	})
+	return pod
+}

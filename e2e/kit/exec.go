@@ -1,0 +1,61 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/remotecommand"
+	utilexec "k8s.io/client-go/util/exec"
+)
+
+// Exec runs a command in the first container of a Pod, as kubectl exec does, and
+// returns what it printed and its exit code.
+func (c *Cluster) Exec(ctx context.Context, namespace, pod string, command ...string) (output string, exitCode int, err error) {
+	request := c.Clientset.CoreV1().RESTClient().Post().
+		Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
+	executor, err := remotecommand.NewWebSocketExecutor(c.Config, "GET", request.URL().String())
+	if err != nil {
+		return "", 0, fmt.Errorf("exec %q in Pod %s: %w", command, pod, err)
+	}
+	var out bytes.Buffer
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &out})
+	var exit utilexec.CodeExitError
+	if errors.As(err, &exit) {
+		return out.String(), exit.Code, nil
+	}
+	if err != nil {
+		return out.String(), 0, fmt.Errorf("exec %q in Pod %s: %w", command, pod, err)
+	}
+	return out.String(), 0, nil
+}
+
+// MustExec runs a command that has to succeed and returns what it printed.
+func (c *Cluster) MustExec(ctx context.Context, t *testing.T, namespace, pod string, command ...string) string {
+	t.Helper()
+	out, code, err := c.Exec(ctx, namespace, pod, command...)
+	if err != nil || code != 0 {
+		t.Fatalf("%q in Pod %s ended with %d, %v:\n%s", command, pod, code, err, out)
+	}
+	return out
+}
+
+// Logs returns what the first container of a Pod printed.
+func (c *Cluster) Logs(ctx context.Context, namespace, pod string) (string, error) {
+	stream, err := c.Clientset.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{}).Stream(ctx)
+	if err != nil {
+		return "", fmt.Errorf("logs of Pod %s: %w", pod, err)
+	}
+	defer func() { _ = stream.Close() }() // what was read is what counts
+	out, err := io.ReadAll(stream)
+	return string(out), err
+}

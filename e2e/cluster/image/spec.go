@@ -25,6 +25,7 @@ import (
 const NonRoot = 65532
 
 const (
+	//nolint:gosec // User names, no passwords.
 	passwd = "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"
 	group  = "root:x:0:\nnonroot:x:65532:\n"
 )
@@ -164,7 +165,7 @@ func addBase(tree *Tree) error {
 }
 
 func addHostFile(tree *Tree, name, source, architecture string) error {
-	body, err := os.ReadFile(source) //nolint:gosec // The caller's choice of files is the point.
+	body, err := os.ReadFile(source)
 	if err != nil {
 		return fmt.Errorf("read the file for %s: %w", name, err)
 	}

@@ -27,7 +27,7 @@ func main() {
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		if err == syscall.EINTR { //nolint:errorlint // An errno is compared as it is.
+		if err == syscall.EINTR {
 			continue
 		}
 		if err != nil || pid <= 0 {

@@ -54,13 +54,15 @@ func TestPauseReapsOthersAndStopsWhenTold(t *testing.T) {
 func goneWithin(pid int, limit time.Duration) bool {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for deadline := time.After(limit); ; {
-		if syscall.Kill(pid, 0) == syscall.ESRCH { //nolint:errorlint // An errno is compared as it is.
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	for {
+		if syscall.Kill(pid, 0) == syscall.ESRCH {
 			return true
 		}
 		select {
 		case <-ticker.C:
-		case <-deadline:
+		case <-deadline.C:
 			return false
 		}
 	}

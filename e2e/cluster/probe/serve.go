@@ -31,7 +31,8 @@ func serve(ctx context.Context, address string, out io.Writer) int {
 	server := &http.Server{
 		ReadHeaderTimeout: 5 * time.Second,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = fmt.Fprintf(w, "%s answers %s\n", host, r.RemoteAddr)
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = fmt.Fprintf(w, "%s answers %s\n", host, r.RemoteAddr) //nolint:gosec // Plain text.
 		}),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,24 +11,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/image"
-	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/image/build"
 )
 
 func say(std streams, format string, args ...any) {
 	_, _ = fmt.Fprintf(std.progress, format+"\n", args...)
-}
-
-func reference(prefix, name, version string) string {
-	return prefix + "/" + name + ":" + version
-}
-
-func product(ctx context.Context, builder build.Builder, name, version, arch string, std streams) (v1.Image, error) {
-	say(std, "Compiling %s %s for linux/%s.", name, version, arch)
-	img, err := builder.Product(ctx, name, version, arch)
-	if err != nil {
-		return nil, fmt.Errorf("make the %s image: %w", name, err)
-	}
-	return img, nil
 }
 
 // writeArchive writes an archive and prints its name, digest and file.

@@ -17,7 +17,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/image/build"
 )
 
-// source are the flags of every command that compiles.
+// source are the flags of every command that compiles the product.
 type source struct {
 	dir, version string
 }
@@ -27,14 +27,33 @@ func (s *source) register(flags *flag.FlagSet) {
 	flags.StringVar(&s.version, "version", "", "version and tag of the images; empty takes git's")
 }
 
-// resolve returns a builder for the sources and their version.
-func (s *source) resolve(ctx context.Context) (build.Builder, string, error) {
+// resolve returns the release that the flags ask for.
+func (s *source) resolve(ctx context.Context) (release, error) {
 	builder, err := newBuilder(s.dir)
 	if err != nil || s.version != "" {
-		return builder, s.version, err
+		return release{builder: builder, version: s.version}, err
 	}
 	version, err := build.Version(ctx, builder.Root)
-	return builder, version, err
+	return release{builder: builder, version: version}, err
+}
+
+// release makes the product's images of one version.
+type release struct {
+	builder build.Builder
+	version string
+}
+
+func (r release) image(ctx context.Context, name, arch string, std streams) (v1.Image, error) {
+	say(std, "Compiling %s %s for linux/%s.", name, r.version, arch)
+	img, err := r.builder.Product(ctx, name, r.version, arch)
+	if err != nil {
+		return nil, fmt.Errorf("make the %s image: %w", name, err)
+	}
+	return img, nil
+}
+
+func (r release) reference(prefix, name string) string {
+	return prefix + "/" + name + ":" + r.version
 }
 
 func newBuilder(dir string) (build.Builder, error) {
@@ -59,7 +78,7 @@ func buildCommand(ctx context.Context, args []string, std streams) error {
 	if err := require(flags, "out", "prefix"); err != nil {
 		return err
 	}
-	builder, version, err := from.resolve(ctx)
+	wanted, err := from.resolve(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,11 +86,11 @@ func buildCommand(ctx context.Context, args []string, std streams) error {
 		return fmt.Errorf("cannot write to %s: %w; choose another folder with -out", *out, err)
 	}
 	for _, name := range build.Programs() {
-		img, err := product(ctx, builder, name, version, *arch, std)
+		img, err := wanted.image(ctx, name, *arch, std)
 		if err != nil {
 			return err
 		}
-		ref := reference(*prefix, name, version)
+		ref := wanted.reference(*prefix, name)
 		if err := writeArchive(filepath.Join(*out, name+".tar"), ref, img, std); err != nil {
 			return err
 		}
@@ -91,20 +110,20 @@ func pushCommand(ctx context.Context, args []string, std streams) error {
 	if err := require(flags, "registry", "arch"); err != nil {
 		return err
 	}
-	builder, version, err := from.resolve(ctx)
+	wanted, err := from.resolve(ctx)
 	if err != nil {
 		return err
 	}
 	for _, name := range build.Programs() {
 		var images []v1.Image
 		for arch := range strings.SplitSeq(*arches, ",") {
-			img, err := product(ctx, builder, name, version, strings.TrimSpace(arch), std)
+			img, err := wanted.image(ctx, name, strings.TrimSpace(arch), std)
 			if err != nil {
 				return err
 			}
 			images = append(images, img)
 		}
-		ref := reference(*registry, name, version)
+		ref := wanted.reference(*registry, name)
 		if err := push(ctx, ref, images, std); err != nil {
 			return err
 		}

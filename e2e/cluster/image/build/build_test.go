@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func extract(t *testing.T, img v1.Image, name string) string {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "program")
-		if err := os.WriteFile(file, body, os.FileMode(header.Mode)); err != nil { //nolint:gosec // A program.
+		if err := os.WriteFile(file, body, os.FileMode(header.Mode)); err != nil {
 			t.Fatal(err)
 		}
 		return file
@@ -171,7 +172,7 @@ func TestTheClusterImagesStartTheirPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			command := append(config.Config.Entrypoint, config.Config.Cmd...)
+			command := slices.Concat(config.Config.Entrypoint, config.Config.Cmd)
 			if diff := cmp.Diff(test.command, command); diff != "" {
 				t.Errorf("command (-want +got):\n%s", diff)
 			}

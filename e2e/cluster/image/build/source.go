@@ -39,7 +39,7 @@ func FindRoot(start string) (string, error) {
 }
 
 func isRoot(dir string) (bool, error) {
-	content, err := os.ReadFile(filepath.Join(dir, "go.mod")) //nolint:gosec // Only looked at.
+	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

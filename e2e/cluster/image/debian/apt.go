@@ -72,7 +72,7 @@ func (a apt) lists() string { return filepath.Join(a.dir, "lists") }
 
 func (a apt) run(ctx context.Context, args ...string) (string, error) {
 	status := filepath.Join(a.dir, "status")
-	if err := os.WriteFile(status, nil, 0o644); err != nil { //nolint:gosec // Public content.
+	if err := os.WriteFile(status, nil, 0o644); err != nil {
 		return "", fmt.Errorf("make an empty package status: %w", err)
 	}
 	options := []string{
@@ -109,7 +109,7 @@ func parseURIs(out string) ([]string, error) {
 // run returns the standard output of a command; an error ends with what the
 // command said.
 func run(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // The programs are named in this package.
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems

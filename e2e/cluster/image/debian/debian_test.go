@@ -64,9 +64,9 @@ func makePackage(t *testing.T, name string, fill func(root string) error) string
 	root := t.TempDir()
 	control := "Package: " + name + "\nVersion: 1\nArchitecture: all\nMaintainer: T <t@example.com>\nDescription: test\n"
 	err := errors.Join(
-		os.Chmod(root, 0o755), //nolint:gosec // dpkg-deb wants it.
+		os.Chmod(root, 0o755),
 		os.MkdirAll(filepath.Join(root, "DEBIAN"), 0o755),
-		os.WriteFile(filepath.Join(root, "DEBIAN", "control"), []byte(control), 0o644), //nolint:gosec // dpkg-deb wants it.
+		os.WriteFile(filepath.Join(root, "DEBIAN", "control"), []byte(control), 0o644),
 		fill(root),
 	)
 	if err != nil {
@@ -84,22 +84,22 @@ func TestRootfsMergesPackages(t *testing.T) {
 	shell := makePackage(t, "shell", func(root string) error {
 		return errors.Join(
 			os.MkdirAll(filepath.Join(root, "bin"), 0o755),
-			os.WriteFile(filepath.Join(root, "bin", "dash"), []byte("dash"), 0o755), //nolint:gosec // A program.
+			os.WriteFile(filepath.Join(root, "bin", "dash"), []byte("dash"), 0o755),
 			os.Symlink("dash", filepath.Join(root, "bin", "sh")),
 			os.Link(filepath.Join(root, "bin", "dash"), filepath.Join(root, "bin", "hard")),
 			os.MkdirAll(filepath.Join(root, "usr/share/man/man1"), 0o755),
-			os.WriteFile(filepath.Join(root, "usr/share/man/man1/sh.1"), []byte("manual"), 0o644), //nolint:gosec // Public.
+			os.WriteFile(filepath.Join(root, "usr/share/man/man1/sh.1"), []byte("manual"), 0o644),
 		)
 	})
 	tool := makePackage(t, "tool", func(root string) error {
 		program := filepath.Join(root, "usr/bin/su")
 		return errors.Join(
 			os.MkdirAll(filepath.Join(root, "usr/bin"), 0o755),
-			os.WriteFile(program, []byte("su"), 0o755),           //nolint:gosec // A program.
-			os.Chmod(program, 0o755|os.ModeSetuid|os.ModeSetgid), //nolint:gosec // That is the test.
+			os.WriteFile(program, []byte("su"), 0o755),
+			os.Chmod(program, 0o755|os.ModeSetuid|os.ModeSetgid),
 			os.MkdirAll(filepath.Join(root, "usr/share/doc/tool"), 0o755),
-			os.WriteFile(filepath.Join(root, "usr/share/doc/tool/copyright"), []byte("c"), 0o644), //nolint:gosec // Public.
-			os.WriteFile(filepath.Join(root, "usr/share/doc/tool/NEWS"), []byte("n"), 0o644),      //nolint:gosec // Public.
+			os.WriteFile(filepath.Join(root, "usr/share/doc/tool/copyright"), []byte("c"), 0o644),
+			os.WriteFile(filepath.Join(root, "usr/share/doc/tool/NEWS"), []byte("n"), 0o644),
 		)
 	})
 	tree, err := rootfs(t.Context(), []string{shell, tool})

@@ -20,6 +20,7 @@ const (
 	permissions = 0o777
 	sticky      = 0o1000
 
+	//nolint:gosec // User names, no passwords.
 	passwd = `root:x:0:0:root:/root:/bin/bash
 nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 nonroot:x:65532:65532:nonroot:/:/bin/sh
@@ -101,7 +102,7 @@ func addEntry(tree *image.Tree, name string, header *tar.Header, content io.Read
 		return tree.AddDir(name, header.Mode&(permissions|sticky))
 	case tar.TypeReg:
 		var body bytes.Buffer
-		if _, err := io.Copy(&body, content); err != nil { //nolint:gosec // The size is the package's own.
+		if _, err := io.Copy(&body, content); err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 		return tree.AddFile(name, mode, body.Bytes())

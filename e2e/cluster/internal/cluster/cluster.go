@@ -1,0 +1,98 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster starts, describes and stops a single-node Kubernetes on this
+// machine.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/build"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/process"
+	"k8s.io/utils/clock"
+)
+
+// Cluster is the cluster of one state folder.
+type Cluster struct {
+	paths layout.Layout
+	out   io.Writer
+	clock clock.WithTicker
+}
+
+// New describes the cluster whose state folder is root. What people are to read
+// goes to out.
+func New(root string, out io.Writer, clk clock.WithTicker) (*Cluster, error) {
+	absolute, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	if absolute == "/" {
+		return nil, errors.New("the state folder cannot be /: it is deleted when the cluster stops")
+	}
+	return &Cluster{paths: layout.New(absolute), out: out, clock: clk}, nil
+}
+
+// Paths tells where everything of the cluster lies.
+func (c *Cluster) Paths() layout.Layout { return c.paths }
+
+// lock keeps two commands from changing the same machine at once. The lock ends
+// with the process; the file stays, in the cache.
+func (c *Cluster) lock() (func(), error) {
+	cache, err := build.CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(cache, "cluster.lock"), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(errors.New("another command is starting or stopping a cluster on this machine: wait until it has ended"), file.Close())
+	}
+	return func() { file.Close() }, nil
+}
+
+// Health is the state of a cluster as seen from outside.
+type Health int
+
+// The states of a cluster.
+const (
+	// Absent: nothing of it is there.
+	Absent Health = iota
+	// Broken: there are remains, or it was never finished.
+	Broken
+	// Running: every component lives and the node is ready.
+	Running
+)
+
+// health looks at the cluster; the error says what is wrong with a broken one.
+func (c *Cluster) health(ctx context.Context) (Health, error) {
+	if _, err := os.Stat(c.paths.Root); errors.Is(err, os.ErrNotExist) {
+		return Absent, nil
+	}
+	records, err := process.Load(c.paths.Records())
+	if err != nil {
+		return Broken, err
+	}
+	if len(records) < len(startOrder()) {
+		return Broken, errors.New("an earlier start was not finished")
+	}
+	if err := process.Check(records); err != nil {
+		return Broken, err
+	}
+	if _, err := os.Stat(c.paths.ReadyMark()); err != nil {
+		return Broken, errors.New("an earlier start was not finished")
+	}
+	if _, err := c.kubectl(ctx, nil, "wait", "--for=condition=Ready", "node/"+layout.NodeName, "--timeout=10s"); err != nil {
+		return Broken, fmt.Errorf("the node is not ready: %w", err)
+	}
+	return Running, nil
+}

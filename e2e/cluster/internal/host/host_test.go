@@ -1,0 +1,54 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOnlyMountsOfTheClustersFoldersAreFoundTheLatestFirst(t *testing.T) {
+	const table = `22 1 254:0 / / rw - ext4 /dev/vda rw
+30 22 0:1 / /state/kubelet/pods/a rw - tmpfs tmpfs rw
+31 30 0:2 / /state/kubelet/pods/a/b\040c rw - tmpfs tmpfs rw
+32 22 0:3 / /state-of-another rw - tmpfs tmpfs rw
+33 22 0:4 / /run/x rw - tmpfs tmpfs rw
+`
+	want := []string{"/run/x", "/state/kubelet/pods/a/b c", "/state/kubelet/pods/a"}
+	if diff := cmp.Diff(want, mountsBelow(table, []string{"/state", "/run/x"})); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheSettingsOfBeforeAreNotOverwrittenByALaterRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "saved.json")
+	const before = `{"settings":{"net.ipv4.ip_forward":"0"}}`
+	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(file); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, string(after)); diff != "" {
+		t.Errorf("saved settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryRuleThatIsMadeIsRemovedByTheSameWords(t *testing.T) {
+	want := []string{
+		"iptables -w -D FORWARD -s 10.244.0.0/16 -j AGENT-SANDBOX-POLICY",
+		"iptables -w -D FORWARD ! -s 10.244.0.0/16 -d 10.244.0.0/16 -j AGENT-SANDBOX-POLICY",
+		"iptables -w -D INPUT -i asbr0 -s 10.244.0.0/16 -j AGENT-SANDBOX-POLICY",
+	}
+	if diff := cmp.Diff(want, prefixed("iptables -w -D ", policyJumps())); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}

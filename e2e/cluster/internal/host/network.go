@@ -1,0 +1,109 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
+)
+
+// MakeWorld gives the process pid, which has a network namespace of its own, the
+// addresses of the outside world, and routes them there for packets of Pods
+// only: the machine itself may have a real metadata service at the same address.
+// The links end with the process.
+func MakeWorld(ctx context.Context, pid int) error {
+	UnmakeWorld(ctx)
+	in := fmt.Sprintf("nsenter --net=/proc/%d/ns/net ip ", pid)
+	return all(ctx,
+		fmt.Sprintf("ip link add %s type veth peer name %s netns %d", layout.WorldHostLink, layout.WorldPeerLink, pid),
+		"ip addr add "+layout.WorldHostIP+"/30 dev "+layout.WorldHostLink,
+		"ip link set "+layout.WorldHostLink+" up",
+		in+"link set lo up",
+		in+"addr add "+layout.WorldPublicIP+"/32 dev lo",
+		in+"addr add "+layout.WorldMetaIP+"/32 dev lo",
+		in+"addr add "+layout.WorldPeerIP+"/30 dev "+layout.WorldPeerLink,
+		in+"link set "+layout.WorldPeerLink+" up",
+		in+"route add default via "+layout.WorldHostIP,
+		"ip route add "+layout.WorldPublicIP+"/32 via "+layout.WorldPeerIP+" table "+layout.WorldTable,
+		"ip route add "+layout.WorldMetaIP+"/32 via "+layout.WorldPeerIP+" table "+layout.WorldTable,
+		"ip rule add from "+layout.PodCIDR+" lookup "+layout.WorldTable,
+	)
+}
+
+// UnmakeWorld removes what MakeWorld made.
+func UnmakeWorld(ctx context.Context) {
+	try(ctx,
+		"ip rule del from "+layout.PodCIDR+" lookup "+layout.WorldTable,
+		"ip route flush table "+layout.WorldTable,
+		"ip link del "+layout.WorldHostLink,
+	)
+}
+
+// MakePolicyRules sends the first packet of every connection of a Pod to the
+// queue of the NetworkPolicy agent: what is forwarded, and what is for the node
+// itself. Without a listener the kernel drops what is queued, so the cluster
+// fails closed. The kubelet's probes leave from the node and are not judged.
+func MakePolicyRules(ctx context.Context) error {
+	UnmakePolicyRules(ctx)
+	chain := layout.PolicyChain
+	if err := all(ctx,
+		"iptables -w -N "+chain,
+		"iptables -w -A "+chain+" -m conntrack --ctstate NEW -j NFQUEUE --queue-num "+layout.PolicyQueue,
+	); err != nil {
+		return fmt.Errorf("this kernel cannot queue packets for the NetworkPolicy agent (it needs xt_NFQUEUE): %w", err)
+	}
+	return all(ctx, prefixed("iptables -w -I ", policyJumps())...)
+}
+
+// UnmakePolicyRules removes what MakePolicyRules made.
+func UnmakePolicyRules(ctx context.Context) {
+	try(ctx, prefixed("iptables -w -D ", policyJumps())...)
+	try(ctx, "iptables -w -F "+layout.PolicyChain, "iptables -w -X "+layout.PolicyChain)
+}
+
+func policyJumps() []string {
+	return []string{
+		"FORWARD -s " + layout.PodCIDR + " -j " + layout.PolicyChain,
+		"FORWARD ! -s " + layout.PodCIDR + " -d " + layout.PodCIDR + " -j " + layout.PolicyChain,
+		"INPUT -i " + layout.Bridge + " -s " + layout.PodCIDR + " -j " + layout.PolicyChain,
+	}
+}
+
+func prefixed(prefix string, lines []string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = prefix + line
+	}
+	return out
+}
+
+// componentTables are the nftables tables that components make and leave.
+func componentTables() []string {
+	return []string{
+		"ip kube-proxy", "ip6 kube-proxy", "inet kube-network-policies",
+		"inet cni_plugins_masquerade", "ip cni_hostport", "ip6 cni_hostport", "inet cni_hostport",
+	}
+}
+
+// RemoveNetwork removes the bridge, the links of Pods that outlived them, the
+// tables of components, and the connections still tracked for Pods, which a
+// new cluster with the same addresses would inherit.
+func RemoveNetwork(ctx context.Context) {
+	links, _ := command(ctx, "ip", "-o", "link", "show", "master", layout.Bridge)
+	for link := range strings.Lines(links) {
+		fields := strings.Fields(link)
+		if len(fields) > 1 {
+			name, _, _ := strings.Cut(strings.TrimSuffix(fields[1], ":"), "@")
+			try(ctx, "ip link del "+name)
+		}
+	}
+	try(ctx, "ip link del "+layout.Bridge)
+	try(ctx, prefixed("nft delete table ", componentTables())...)
+	for _, direction := range []string{"--orig-src", "--orig-dst", "--reply-src"} {
+		try(ctx, "conntrack -D "+direction+" "+layout.PodCIDR)
+	}
+}

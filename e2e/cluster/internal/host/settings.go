@@ -1,0 +1,113 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// changed are the kernel settings that the cluster needs ("" where a component
+// sets what it needs by itself and only the old value has to be kept).
+func changed() map[string]string {
+	return map[string]string{
+		"net.ipv4.ip_forward":                "1",
+		"net.bridge.bridge-nf-call-iptables": "1",
+		"vm.overcommit_memory":               "",
+		"vm.panic_on_oom":                    "",
+		"kernel.panic":                       "",
+		"kernel.panic_on_oops":               "",
+		"kernel.keys.root_maxkeys":           "",
+		"kernel.keys.root_maxbytes":          "",
+	}
+}
+
+// borrowed are folders outside the cluster's own that its components insist on.
+func borrowed() []string {
+	return []string{"/var/lib/kubelet", "/var/lib/cni", "/var/log/containers", "/run/containerd", "/run/xtables.lock"}
+}
+
+// Saved is what the machine was like before the cluster.
+type Saved struct {
+	Settings map[string]string `json:"settings"`
+	// Absent are the borrowed folders that did not exist.
+	Absent []string `json:"absent"`
+}
+
+// Save writes down what the machine is like, unless an earlier run that was
+// never undone has done so: its file then tells the truth and this one would not.
+func Save(file string) error {
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	saved := Saved{Settings: map[string]string{}}
+	for name := range changed() {
+		if value, err := os.ReadFile(settingFile(name)); err == nil {
+			saved.Settings[name] = strings.TrimSpace(string(value))
+		}
+	}
+	for _, path := range borrowed() {
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			saved.Absent = append(saved.Absent, path)
+		}
+	}
+	raw, err := json.Marshal(saved)
+	if err != nil {
+		return fmt.Errorf("save kernel settings: %w", err)
+	}
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		return fmt.Errorf("save kernel settings: %w", err)
+	}
+	return nil
+}
+
+// Apply sets the kernel settings that the cluster needs.
+func Apply() error {
+	for name, value := range changed() {
+		if value == "" {
+			continue
+		}
+		if err := os.WriteFile(settingFile(name), []byte(value), 0o600); err != nil {
+			return fmt.Errorf("kernel setting %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Restore gives the machine back its settings and removes the borrowed folders
+// that it did not have. Without the file there is nothing to restore.
+func Restore(file string) error {
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("restore kernel settings: %w", err)
+	}
+	var saved Saved
+	if err := json.Unmarshal(raw, &saved); err != nil {
+		return fmt.Errorf("restore kernel settings from %s: %w", file, err)
+	}
+	var failed []error
+	for name, value := range saved.Settings {
+		if current, err := os.ReadFile(settingFile(name)); err == nil && strings.TrimSpace(string(current)) == value {
+			continue
+		}
+		if err := os.WriteFile(settingFile(name), []byte(value), 0o600); err != nil {
+			failed = append(failed, fmt.Errorf("kernel setting %s: %w", name, err))
+		}
+	}
+	for _, path := range saved.Absent {
+		failed = append(failed, removeTree(path))
+	}
+	return errors.Join(failed...)
+}
+
+func settingFile(name string) string {
+	return filepath.Join("/proc/sys", strings.ReplaceAll(name, ".", "/"))
+}

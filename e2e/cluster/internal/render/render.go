@@ -1,0 +1,81 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package render fills in the configuration files of the components and the
+// manifests of what runs in the cluster. It is pure.
+package render
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"path"
+	"text/template"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
+)
+
+//go:embed templates manifests
+var files embed.FS
+
+// Data is what the templates may use, besides all paths of the Layout.
+type Data struct {
+	layout.Layout
+	// NodeIP is the address of the machine.
+	NodeIP string
+	// Images are the references of the cluster's own images, by name.
+	Images map[string]string
+}
+
+// PauseImage is the image of the container that holds a Pod's namespaces.
+func (d Data) PauseImage() string { return d.Images["pause"] }
+
+// Names of layout for the templates.
+
+func (Data) NodeName() string       { return layout.NodeName }
+func (Data) Domain() string         { return layout.Domain }
+func (Data) PodCIDR() string        { return layout.PodCIDR }
+func (Data) NodePodCIDR() string    { return layout.NodePodCIDR }
+func (Data) DNSServiceIP() string   { return layout.DNSServiceIP }
+func (Data) Bridge() string         { return layout.Bridge }
+func (Data) PublicIP() string       { return layout.WorldPublicIP }
+func (Data) PolicyQueue() string    { return layout.PolicyQueue }
+func (Data) StorageClass() string   { return layout.StorageClass }
+func (Data) ProvisionerKey() string { return layout.ProvisionerKey }
+
+// Config renders the configuration file called name.
+func Config(name string, d Data) ([]byte, error) { return execute(path.Join("templates", name), d) }
+
+// Manifests renders everything to be applied to the cluster, as one YAML stream.
+func Manifests(d Data) ([]byte, error) {
+	entries, err := files.ReadDir("manifests")
+	if err != nil {
+		return nil, fmt.Errorf("manifests: %w", err)
+	}
+	var all bytes.Buffer
+	for _, entry := range entries {
+		one, err := execute(path.Join("manifests", entry.Name()), d)
+		if err != nil {
+			return nil, err
+		}
+		all.WriteString("---\n")
+		all.Write(one)
+	}
+	return all.Bytes(), nil
+}
+
+func execute(name string, d Data) ([]byte, error) {
+	raw, err := files.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("template %s: %w", name, err)
+	}
+	parsed, err := template.New(name).Option("missingkey=error").Parse(string(raw))
+	if err != nil {
+		return nil, fmt.Errorf("template %s: %w", name, err)
+	}
+	var out bytes.Buffer
+	if err := parsed.Execute(&out, d); err != nil {
+		return nil, fmt.Errorf("template %s: %w", name, err)
+	}
+	return out.Bytes(), nil
+}

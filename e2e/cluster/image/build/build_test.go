@@ -101,7 +101,7 @@ func extract(t *testing.T, img v1.Image, name string) string {
 
 func TestTheSameSourcesHaveTheSameDigestInEveryFolder(t *testing.T) {
 	first := product(t, build.Builder{Root: sources(t)}, "amd64")
-	t.Setenv("GOFLAGS", "-ldflags=-X=main.version=mine")
+	t.Setenv("GOFLAGS", "-gcflags=-N")
 	t.Setenv("CGO_ENABLED", "1")
 	t.Setenv("GOAMD64", "v3")
 	second := product(t, build.Builder{Root: sources(t)}, "amd64")

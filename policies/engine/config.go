@@ -1,0 +1,155 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+// RuleConfig is what an environment says about one rule. Without an enforcement the rule keeps
+// its default.
+type RuleConfig struct {
+	Enforcement Enforcement    `json:"enforcement,omitempty"`
+	Parameters  map[string]any `json:"parameters,omitempty"`
+}
+
+// Configuration is what an environment says about the rules, by rule id.
+type Configuration struct {
+	Rules map[string]RuleConfig `json:"rules,omitempty"`
+	// source names the file in messages.
+	source string
+}
+
+// ParseConfiguration reads the YAML of a policy configuration. It is strict; whether the rules
+// exist and the parameters fit is seen when it is loaded with them. Errors name the source, the
+// rule, the field, the value and the remedy.
+func ParseConfiguration(source string, data []byte) (Configuration, error) {
+	cfg := Configuration{Rules: map[string]RuleConfig{}, source: source}
+	var document map[string]any
+	if err := yaml.UnmarshalStrict(data, &document); err != nil {
+		return cfg, fmt.Errorf("%s: not a YAML mapping: %w", source, err)
+	}
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(document)) {
+		if key != "rules" {
+			errs = append(errs, fmt.Errorf("%s: unknown field %q; the only one is rules", source, key))
+		}
+	}
+	rules, ok := document["rules"].(map[string]any)
+	if !ok && document["rules"] != nil {
+		errs = append(errs, fmt.Errorf("%s: rules is %s; write a mapping from rule id to enforcement and parameters",
+			source, textOf(document["rules"])))
+	}
+	for _, id := range slices.Sorted(maps.Keys(rules)) {
+		rule, err := parseRule(rules[id])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: rules.%s%w", source, id, err))
+		}
+		cfg.Rules[id] = rule
+	}
+	return cfg, errors.Join(errs...)
+}
+
+// parseRule returns an error that begins with the path below the rule.
+func parseRule(raw any) (RuleConfig, error) {
+	var cfg RuleConfig
+	fields, ok := raw.(map[string]any)
+	if !ok && raw != nil {
+		return cfg, fmt.Errorf(" is %s; write a mapping with enforcement and parameters", textOf(raw))
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		value := fields[key]
+		switch key {
+		case "enforcement":
+			text, _ := value.(string)
+			cfg.Enforcement = Enforcement(text)
+			if !slices.Contains(enforcements, cfg.Enforcement) {
+				return cfg, fmt.Errorf(".enforcement is %q; use one of %s", textOf(value), list(enforcements))
+			}
+		case "parameters":
+			if cfg.Parameters, ok = value.(map[string]any); !ok && value != nil {
+				return cfg, fmt.Errorf(".parameters is %s; write a mapping from parameter to value", textOf(value))
+			}
+		default:
+			return cfg, fmt.Errorf(": unknown field %q; known are enforcement and parameters", key)
+		}
+	}
+	return cfg, nil
+}
+
+// file names the configuration in messages.
+func (c Configuration) file() string {
+	if c.source == "" {
+		return "configuration"
+	}
+	return c.source
+}
+
+// apply sets the enforcement and parameters of the rules. An id in unreadable is one that no
+// rule has but may belong to a module that could not be read, so it is let through.
+func (c Configuration) apply(rules map[string]*rule, broken []BrokenModule) error {
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(c.Rules)) {
+		if _, ok := rules[id]; ok || isPodSecurity(id) || mayBeBroken(id, broken) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("%s: rules.%s: there is no such rule; known are %s",
+			c.file(), id, list(slices.Sorted(maps.Keys(rules)))))
+	}
+	for _, id := range podSecurityRules {
+		if len(c.Rules[id].Parameters) > 0 {
+			errs = append(errs, fmt.Errorf("%s: rules.%s.parameters: the rule has none; the level and version are those of the tier",
+				c.file(), id))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(rules)) {
+		errs = append(errs, c.applyTo(rules[id])...)
+	}
+	return errors.Join(errs...)
+}
+
+func mayBeBroken(id string, broken []BrokenModule) bool {
+	return slices.ContainsFunc(broken, func(b BrokenModule) bool { return b.Rule == id || b.Rule == "" })
+}
+
+func (c Configuration) applyTo(r *rule) []error {
+	given := c.Rules[r.info.ID]
+	if given.Enforcement != "" {
+		r.info.Enforcement = given.Enforcement
+	}
+	var errs []error
+	for _, fault := range r.parameters.validate(given.Parameters) {
+		errs = append(errs, fmt.Errorf("%s: rules.%s.parameters.%s is %s: %s; known are %s", c.file(), r.info.ID,
+			fault.path, fault.value, fault.reason, list(slices.Sorted(maps.Keys(r.info.Schema)))))
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	r.info.Parameters = r.parameters.merge(given.Parameters)
+	if r.info.Enforcement != Off && len(r.info.AtLeastOne) > 0 && !hasEntry(r.info) {
+		errs = append(errs, fmt.Errorf("%s: rules.%s.enforcement is %s but no entry is in %s; add one, or set enforcement to Off",
+			c.file(), r.info.ID, r.info.Enforcement, list(r.info.AtLeastOne)))
+	}
+	return errs
+}
+
+func hasEntry(info RuleInfo) bool {
+	return slices.ContainsFunc(info.AtLeastOne, func(name string) bool {
+		switch value := info.Parameters[name].(type) {
+		case []any:
+			return len(value) > 0
+		case map[string]any:
+			return len(value) > 0
+		case string:
+			return value != ""
+		default:
+			return false
+		}
+	})
+}

@@ -1,0 +1,160 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// ruleEngine is the rule of findings that concern no single rule.
+const ruleEngine = "engine"
+
+// Evaluate judges one object by the set in force. It never fails: what goes wrong is a finding.
+func (e *Engine) Evaluate(ctx context.Context, in Input) Decision {
+	s := e.current.Load()
+	if s == nil {
+		return Decision{Findings: []Finding{engineFailure("no rules are loaded yet", "Try again in a moment.")}}
+	}
+	d := Decision{Digest: s.digest}
+	if in.Operation == "DELETE" {
+		return d
+	}
+	p := s.programs[in.Kind]
+	if p == nil {
+		d.Findings = []Finding{engineFailure(fmt.Sprintf("kind %q has no rules; known are %s", in.Kind, list(kinds)), "")}
+		return d
+	}
+	if in.Now.IsZero() {
+		in.Now = e.clock.Now()
+	}
+	findings := s.brokenFindings(in.Kind)
+	pssFindings, pssRules := s.pss.evaluate(in)
+	findings = append(findings, pssFindings...)
+	findings = append(findings, e.judge(ctx, p, in)...)
+	d.Findings = settle(findings)
+	d.Evaluated = pssRules
+	for _, r := range p.rules {
+		d.Evaluated = append(d.Evaluated, r.info.ID)
+	}
+	slices.Sort(d.Evaluated)
+	return d
+}
+
+// judge evaluates all rules together, and each alone when that gives no clean answer: a fault of
+// one is then a finding of that one.
+func (e *Engine) judge(ctx context.Context, p *program, in Input) []Finding {
+	if len(p.rules) == 0 {
+		return nil
+	}
+	value, err := inputValue(in)
+	if err != nil {
+		var findings []Finding
+		for _, r := range p.rules {
+			findings = append(findings, r.failure(fmt.Errorf("read the object: %w", err)))
+		}
+		return findings
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.budget)
+	defer cancel()
+	findings, err := e.run(ctx, e.budget/2, p.together, value, in.Now)
+	if err == nil {
+		return findings
+	}
+	findings = nil
+	for i, r := range p.rules {
+		own, err := e.run(ctx, e.budget/8, p.alone[i], value, in.Now)
+		findings = append(findings, own...)
+		if err != nil {
+			findings = append(findings, r.failure(err))
+		}
+	}
+	return findings
+}
+
+var errTimeout = errors.New("it did not finish in time")
+
+type outcome struct {
+	findings []Finding
+	err      error
+}
+
+// run evaluates one query within the limit. It returns what was found beside an error.
+func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, value ast.Value, now time.Time) ([]Finding, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if ctx.Err() != nil {
+		return nil, errTimeout
+	}
+	select {
+	case e.running <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: too many evaluations at the same time", errTimeout)
+	}
+	stop := topdown.NewCancel()
+	done := make(chan outcome, 1)
+	go func() {
+		defer func() { <-e.running }()
+		done <- evaluate(j, value, now, stop)
+	}()
+	select {
+	case o := <-done:
+		return o.findings, o.err
+	case <-ctx.Done():
+	}
+	stop.Cancel()
+	grace, release := context.WithTimeout(context.WithoutCancel(ctx), e.grace)
+	defer release()
+	select {
+	case <-done:
+	case <-grace.Done():
+	}
+	return nil, errTimeout
+}
+
+// evaluate runs the query; a panic within it is an error.
+func evaluate(j judgement, value ast.Value, now time.Time, stop topdown.Cancel) (o outcome) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			o = outcome{err: fmt.Errorf("it panicked: %v", reason)}
+		}
+	}()
+	var builtinErrors []topdown.Error
+	results, err := j.query.Eval(context.Background(),
+		rego.EvalParsedInput(value),
+		rego.EvalTime(now),
+		rego.EvalExternalCancel(stop),
+		rego.EvalBuiltinErrorList(&builtinErrors),
+	)
+	if err != nil {
+		return outcome{err: err}
+	}
+	if len(results) != 1 {
+		return outcome{err: errors.New("it gave no result")}
+	}
+	columns, ok := results[0].Bindings[resultVar].([]any)
+	if !ok || len(columns) != len(j.columns) {
+		return outcome{err: errors.New("it gave no list of findings")}
+	}
+	for i, c := range j.columns {
+		found, ok := columns[i].([]any)
+		if !ok {
+			return outcome{err: fmt.Errorf("%s is not a set", c.entry)}
+		}
+		for _, raw := range found {
+			o.findings = append(o.findings, c.finding(raw))
+		}
+	}
+	if len(builtinErrors) > 0 {
+		o.err = &builtinErrors[0]
+	}
+	return o
+}

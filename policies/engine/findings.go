@@ -1,0 +1,121 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of what one decision may carry, in bytes and findings.
+const (
+	maxFindings = 100
+	maxMessage  = 1024
+	maxText     = 512
+)
+
+func compare(a, b string) int {
+	return strings.Compare(a, b)
+}
+
+// finding reads one member of a set of findings: a message, or an object with message, field,
+// value and remediation. Anything else is a finding all the same.
+func (c column) finding(raw any) Finding {
+	info := c.rule.info
+	f := Finding{Rule: info.ID, Severity: info.Severity, Enforcement: info.Enforcement, Remediation: info.Remediation}
+	if c.entry == entryWarn && f.Enforcement == Deny {
+		f.Enforcement = Warn
+	}
+	object, ok := raw.(map[string]any)
+	if !ok {
+		f.Message = textOf(raw)
+		return f
+	}
+	f.Message = textOf(object["message"])
+	if f.Message == "" {
+		f.Message = textOf(raw)
+	}
+	f.Field = textOf(object["field"])
+	f.Value = textOf(object["value"])
+	if remediation := textOf(object["remediation"]); remediation != "" {
+		f.Remediation = remediation
+	}
+	return f
+}
+
+// failure is the finding of a rule that could not judge the object.
+func (r *rule) failure(reason error) Finding {
+	return Finding{
+		Rule: r.info.ID, Severity: r.info.Severity, Enforcement: r.info.Enforcement, Failure: true,
+		Message:     fmt.Sprintf("rule %s could not be evaluated: %v", r.info.ID, reason),
+		Remediation: "The rule is at fault, not the object: tell the platform team this message.",
+	}
+}
+
+func engineFailure(message, remediation string) Finding {
+	return Finding{
+		Rule: ruleEngine, Severity: Critical, Enforcement: Deny, Failure: true, Message: message,
+		Remediation: remediation,
+	}
+}
+
+// brokenFindings are those of modules that did not load and have no last good content.
+func (s *set) brokenFindings(kind string) []Finding {
+	var findings []Finding
+	for _, b := range s.broken {
+		if b.LastGood || b.Enforcement == Off || !slices.Contains(b.Kinds, kind) {
+			continue
+		}
+		findings = append(findings, Finding{
+			Rule: cmp.Or(b.Rule, Module{Source: b.Source, Name: b.Name}.file()), Severity: b.Severity, Enforcement: b.Enforcement, Failure: true,
+			Message:     "the rule does not load: " + b.Reason,
+			Remediation: "The rule is at fault, not the object: tell the platform team this message.",
+		})
+	}
+	return findings
+}
+
+// settle bounds, sorts and deduplicates findings. What refuses a request comes first, so that a
+// bound never drops it in favour of less.
+func settle(findings []Finding) []Finding {
+	for i := range findings {
+		f := &findings[i]
+		f.Message, f.Remediation = shorten(f.Message, maxMessage), shorten(f.Remediation, maxText)
+		f.Field, f.Value = shorten(f.Field, maxText), shorten(f.Value, maxText)
+	}
+	slices.SortFunc(findings, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(enforcements, b.Enforcement), slices.Index(enforcements, a.Enforcement)),
+			compare(a.Rule, b.Rule), compare(a.Field, b.Field), compare(a.Value, b.Value), compare(a.Message, b.Message),
+			compare(a.Remediation, b.Remediation),
+		)
+	})
+	findings = slices.Compact(findings)
+	if len(findings) <= maxFindings {
+		return findings
+	}
+	rest := findings[maxFindings-1:]
+	more := Finding{
+		Rule: ruleEngine, Severity: Low, Enforcement: rest[0].Enforcement,
+		Message:     fmt.Sprintf("%d more findings are not listed", len(rest)),
+		Remediation: "Correct those that are listed and try again.",
+	}
+	return append(findings[:maxFindings-1:maxFindings-1], more)
+}
+
+// shorten cuts text to a number of bytes, at the border of a character.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const mark = "..."
+	cut := limit - len(mark)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + mark
+}

@@ -1,0 +1,286 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/version"
+)
+
+// BrokenModule is a module that did not load.
+type BrokenModule struct {
+	Source string `json:"source"`
+	Name   string `json:"name"`
+	// Rule is the id in its METADATA, empty when that could not be read.
+	Rule        string      `json:"rule,omitempty"`
+	Kinds       []string    `json:"kinds"`
+	Enforcement Enforcement `json:"enforcement"`
+	Severity    Severity    `json:"severity"`
+	// Reason names the file, the line and what to do.
+	Reason string `json:"reason"`
+	// LastGood says that the module's last content that loaded stays in force. Otherwise every
+	// object of its kinds gets a finding.
+	LastGood bool `json:"lastGood"`
+}
+
+// LoadReport is the outcome of a load.
+type LoadReport struct {
+	// Digest names the set in force after the load.
+	Digest string
+	// Rules counts those that loaded, whatever their enforcement.
+	Rules  int
+	Broken []BrokenModule
+}
+
+// loadedRules is what of a load can be said before the configuration.
+type loadedRules struct {
+	helpers map[string]*ast.Module
+	byFile  map[string]*rule
+	byID    map[string]*rule
+	broken  []BrokenModule
+}
+
+// cacheKey is all that the outcome of loading one module depends on.
+type cacheKey struct {
+	helpers, content [sha256.Size]byte
+	file             string
+}
+
+type cached struct {
+	rule *rule
+	err  error
+}
+
+// Load compiles the modules and puts them in force at once. A module outside of the library that
+// does not load is left out and reported; in its place stands its last good content, or a finding
+// for each object of its kinds. An error means that the set in force before stays.
+func (e *Engine) Load(ctx context.Context, modules []Module, cfg Configuration) (LoadReport, error) {
+	e.loading.Lock()
+	defer e.loading.Unlock()
+	loaded, err := e.loadModules(modules)
+	if err != nil {
+		return e.report(loaded), err
+	}
+	rules := loaded.withOwnInfo()
+	if err := cfg.apply(rules, loaded.broken); err != nil {
+		return e.report(loaded), err
+	}
+	loaded.configureBroken(cfg)
+	next, err := newSet(ctx, loaded, rules, cfg)
+	if err != nil {
+		return e.report(loaded), fmt.Errorf("put the rules together: %w", err)
+	}
+	next.digest = digest(modules, cfg)
+	e.files = loaded.byFile
+	e.current.Store(next)
+	return e.report(loaded), nil
+}
+
+func (e *Engine) report(loaded *loadedRules) LoadReport {
+	report := LoadReport{Digest: e.Digest()}
+	if loaded != nil {
+		report.Rules, report.Broken = len(loaded.byID), loaded.broken
+	}
+	return report
+}
+
+func (e *Engine) loadModules(modules []Module) (*loadedRules, error) {
+	modules = slices.DeleteFunc(slices.Clone(modules), Module.isTest)
+	slices.SortStableFunc(modules, func(a, b Module) int {
+		return strings.Compare(sortKey(a), sortKey(b))
+	})
+	helpers, helperHash, rest, err := loadHelpers(modules)
+	if err != nil {
+		return nil, err
+	}
+	loaded := &loadedRules{helpers: helpers, byFile: map[string]*rule{}, byID: map[string]*rule{}}
+	used := map[cacheKey]cached{}
+	var errs []error
+	for _, m := range rest {
+		key := cacheKey{helpers: helperHash, content: m.hash(), file: m.file()}
+		outcome, ok := e.cache[key]
+		if !ok {
+			outcome.rule, outcome.err = loadRule(m, helpers)
+		}
+		used[key] = outcome
+		err := outcome.err
+		if err == nil {
+			err = loaded.add(m, outcome.rule)
+		}
+		if err != nil && m.Source == SourceLibrary {
+			errs = append(errs, err)
+		} else if err != nil {
+			loaded.addBroken(m, err, e.files[m.file()])
+		}
+	}
+	e.cache = used
+	if len(errs) > 0 {
+		return loaded, fmt.Errorf("the library does not load: %w", errors.Join(errs...))
+	}
+	if len(loaded.byID) == 0 && len(loaded.broken) == 0 {
+		return loaded, errors.New("there are no rules: no module defines deny or warn")
+	}
+	return loaded, nil
+}
+
+// sortKey puts the library first, so that nobody can take a name of it.
+func sortKey(m Module) string {
+	if m.Source == SourceLibrary {
+		return "0" + m.Name
+	}
+	return "1" + m.file()
+}
+
+// loadHelpers compiles the shared helpers by themselves.
+func loadHelpers(modules []Module) (map[string]*ast.Module, [sha256.Size]byte, []Module, error) {
+	helpers, hash := map[string]*ast.Module{}, sha256.New()
+	var rest []Module
+	for _, m := range modules {
+		parsed, err := parse(m.file(), string(m.Content))
+		if m.Source != SourceLibrary || (err == nil && !isHelper(parsed.Package.Path)) {
+			rest = append(rest, m)
+			continue
+		}
+		if err != nil {
+			return nil, [sha256.Size]byte{}, nil, fmt.Errorf("the library does not load: %w", explain(m, err))
+		}
+		helpers[m.file()] = parsed
+		content := m.hash()
+		hash.Write(content[:])
+	}
+	if err := checkHelpers(helpers); err != nil {
+		return nil, [sha256.Size]byte{}, nil, err
+	}
+	compiler := newCompiler()
+	if compiler.Compile(helpers); compiler.Failed() {
+		return nil, [sha256.Size]byte{}, nil, fmt.Errorf("the library does not load: %w", compiler.Errors)
+	}
+	return helpers, [sha256.Size]byte(hash.Sum(nil)), rest, nil
+}
+
+// checkHelpers refuses helpers that read parameters: those are a rule's own.
+func checkHelpers(helpers map[string]*ast.Module) error {
+	var errs []error
+	for file, helper := range helpers {
+		ast.WalkRefs(helper, func(ref ast.Ref) bool {
+			if ref.HasPrefix(parametersRef) {
+				errs = append(errs, fmt.Errorf("%s: a helper may not read input.parameters, give it an argument", file))
+			}
+			return false
+		})
+	}
+	return errors.Join(errs...)
+}
+
+// add takes the rule in, unless another has its id or its package.
+func (l *loadedRules) add(m Module, r *rule) error {
+	if other, taken := l.byID[r.info.ID]; taken || isPodSecurity(r.info.ID) {
+		owner := "the engine"
+		if taken {
+			owner = other.file()
+		}
+		return fmt.Errorf("%s: METADATA custom.id is %q, which %s has already; use another", m.file(), r.info.ID, owner)
+	}
+	for file, other := range l.byFile {
+		mine, theirs := r.module.Package.Path, other.module.Package.Path
+		if mine.HasPrefix(theirs) || theirs.HasPrefix(mine) {
+			return fmt.Errorf("%s: package %s is that of %s or one within it; use another", m.file(),
+				strings.Join(packagePath(r.module), "."), file)
+		}
+	}
+	l.byFile[m.file()], l.byID[r.info.ID] = r, r
+	return nil
+}
+
+// addBroken notes a module that did not load. Without a readable METADATA it counts as a Deny
+// rule for all kinds.
+func (l *loadedRules) addBroken(m Module, reason error, lastGood *rule) {
+	info, ok := salvageMetadata(m)
+	if !ok {
+		info = RuleInfo{Kinds: kinds, Default: Deny, Severity: High}
+	}
+	b := BrokenModule{
+		Source: m.Source, Name: m.Name, Rule: info.ID, Kinds: info.Kinds, Enforcement: info.Default,
+		Severity: info.Severity, Reason: reason.Error(),
+	}
+	if lastGood != nil && l.add(m, lastGood) == nil {
+		b.LastGood = true
+	}
+	l.broken = append(l.broken, b)
+}
+
+// withOwnInfo returns copies of the rules that the configuration may change.
+func (l *loadedRules) withOwnInfo() map[string]*rule {
+	rules := make(map[string]*rule, len(l.byID))
+	for id, r := range l.byID {
+		own := *r
+		rules[id] = &own
+	}
+	return rules
+}
+
+func digest(modules []Module, cfg Configuration) string {
+	hash := sha256.New()
+	hash.Write([]byte(version.Version))
+	sorted := slices.Clone(modules)
+	slices.SortFunc(sorted, func(a, b Module) int { return strings.Compare(a.file(), b.file()) })
+	for _, m := range sorted {
+		content := m.hash()
+		fmt.Fprintf(hash, "%q %x\n", m.file(), content)
+	}
+	// A configuration comes from YAML or a literal: it always has a JSON form.
+	if data, err := json.Marshal(cfg.Rules); err == nil {
+		hash.Write(data)
+	}
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+}
+
+// newStore holds the parameters of the rules, as values of Rego from the start.
+func newStore(rules map[string]*rule) (storage.Store, error) {
+	parameters := map[string]any{}
+	for id, r := range rules {
+		parameters[id] = r.info.Parameters
+	}
+	document, err := throughJSON(map[string]any{"parameters": parameters})
+	if err != nil {
+		return nil, err
+	}
+	root, _ := document.(map[string]any)
+	return inmem.NewFromObjectWithOpts(root, inmem.OptReturnASTValuesOnRead(true), inmem.OptRoundTripOnWrite(false)), nil
+}
+
+// compileAll compiles the helpers and all rules together.
+func compileAll(helpers map[string]*ast.Module, rules map[string]*rule) (*ast.Compiler, error) {
+	modules := maps.Clone(helpers)
+	for _, r := range rules {
+		modules[r.file()] = r.module
+	}
+	compiler := newCompiler()
+	if compiler.Compile(modules); compiler.Failed() {
+		return nil, compiler.Errors
+	}
+	return compiler, nil
+}
+
+// configureBroken gives the findings of broken modules the enforcement that is configured for
+// their rules.
+func (l *loadedRules) configureBroken(cfg Configuration) {
+	for i, b := range l.broken {
+		if given := cfg.Rules[b.Rule].Enforcement; b.Rule != "" && given != "" {
+			l.broken[i].Enforcement = given
+		}
+	}
+}

@@ -1,0 +1,40 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/json"
+	"math/big"
+	"regexp"
+
+	"gopkg.in/inf.v0"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// quantityGrammar is what Kubernetes documents as a quantity; its parser lets more through, such
+// as a suffix without a number. Lengths are bounded so that no text costs much.
+var quantityGrammar = regexp.MustCompile(
+	`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([KMGTPE]i|[numkMGTPE]|[eE][+-]?0*[0-9]{1,2})?$`)
+
+var notQuantity = map[string]any{"error": "is not a quantity such as 500m, 2, 1.5Gi or 1e3"}
+
+// quantity returns {milli, bytes}, whole numbers rounded away from zero, or {error}.
+func quantity(value any) map[string]any {
+	text := textOf(value)
+	if !quantityGrammar.MatchString(text) {
+		return notQuantity
+	}
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return notQuantity
+	}
+	amount := q.AsDec()
+	return map[string]any{"milli": whole(amount, 3), "bytes": whole(amount, 0)}
+}
+
+// whole returns the amount in units of ten to the minus scale.
+func whole(amount *inf.Dec, scale int) json.Number {
+	rounded := new(inf.Dec).Round(amount, inf.Scale(scale), inf.RoundUp)
+	return json.Number(new(big.Int).Set(rounded.UnscaledBig()).String())
+}

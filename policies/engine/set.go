@@ -1,0 +1,108 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage"
+)
+
+// set is one complete set of rules and configuration. It never changes.
+type set struct {
+	digest string
+	// rules are all that loaded, by id.
+	rules    map[string]*rule
+	programs map[string]*program
+	broken   []BrokenModule
+	pss      *podSecurity
+}
+
+// program judges one kind by all rules that are on.
+type program struct {
+	rules []*rule
+	// together evaluates all rules at once.
+	together judgement
+	// alone evaluates each by itself, for when they fail together.
+	alone []judgement
+}
+
+// judgement is a query whose result is a list of sets of findings, one for each column.
+type judgement struct {
+	columns []column
+	query   rego.PreparedEvalQuery
+}
+
+type column struct {
+	rule  *rule
+	entry string
+}
+
+// resultVar is the variable of the query that holds the list.
+const resultVar = "findings"
+
+func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cfg Configuration) (*set, error) {
+	compiler, err := compileAll(loaded.helpers, rules)
+	if err != nil {
+		return nil, err
+	}
+	store, err := newStore(rules)
+	if err != nil {
+		return nil, err
+	}
+	s := &set{rules: rules, programs: map[string]*program{}, broken: loaded.broken, pss: newPodSecurity(cfg)}
+	alone := map[string]judgement{}
+	for _, id := range slices.Sorted(maps.Keys(rules)) {
+		if alone[id], err = prepare(ctx, compiler, store, rules[id]); err != nil {
+			return nil, fmt.Errorf("rule %s: %w", id, err)
+		}
+	}
+	for _, kind := range kinds {
+		p := &program{}
+		for _, id := range slices.Sorted(maps.Keys(rules)) {
+			if r := rules[id]; r.info.Enforcement != Off && slices.Contains(r.info.Kinds, kind) {
+				p.rules = append(p.rules, r)
+				p.alone = append(p.alone, alone[id])
+			}
+		}
+		if p.together, err = prepare(ctx, compiler, store, p.rules...); err != nil {
+			return nil, fmt.Errorf("rules of %s: %w", kind, err)
+		}
+		s.programs[kind] = p
+	}
+	return s, nil
+}
+
+// prepare builds one query for the rules.
+func prepare(ctx context.Context, compiler *ast.Compiler, store storage.Store, rules ...*rule) (judgement, error) {
+	var j judgement
+	var expressions, elements []string
+	for _, r := range rules {
+		for _, entry := range r.entries {
+			element := r.module.Package.Path.Append(ast.StringTerm(entry)).String()
+			if r.passesParameters && len(r.info.Schema) > 0 {
+				variable := fmt.Sprintf("x%d", len(elements))
+				expressions = append(expressions, fmt.Sprintf("%s = %s with input.parameters as data.parameters[%q]",
+					variable, element, r.info.ID))
+				element = variable
+			}
+			elements = append(elements, element)
+			j.columns = append(j.columns, column{rule: r, entry: entry})
+		}
+	}
+	expressions = append(expressions, fmt.Sprintf("%s = [%s]", resultVar, strings.Join(elements, ", ")))
+	var err error
+	j.query, err = rego.New(
+		rego.Compiler(compiler),
+		rego.Store(store),
+		rego.Query(strings.Join(expressions, "; ")),
+	).PrepareForEval(ctx)
+	return j, err
+}

@@ -18,7 +18,7 @@ import (
 
 const usage = `image makes container images without a container engine.
 
-  image build  [-version V] [-out DIR] [-arch amd64] [-prefix P]   the platform's images, as archives
+  image build  [-version V] [-out DIR] [-arch A] [-prefix P]   the platform's images, as archives
   image push   -registry HOST/PREFIX [-version V] [-arch amd64,arm64]   the same, to a registry
   image debian -ref NAME:TAG -out FILE                a shell and Python, from Debian packages
   image probe  -out FILE [-ref NAME:TAG] [-arch A]    a network probe

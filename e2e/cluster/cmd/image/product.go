@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -70,7 +71,7 @@ func buildCommand(ctx context.Context, args []string, std streams) error {
 	var from source
 	from.register(flags)
 	out := flags.String("out", cacheFolder("images"), "folder of the archives")
-	arch := flags.String("arch", "amd64", "architecture: amd64 or arm64")
+	arch := flags.String("arch", runtime.GOARCH, "architecture: amd64 or arm64")
 	prefix := flags.String("prefix", "agent-sandbox-platform", "what comes before the images' names")
 	if err := parse(flags, args, std); err != nil {
 		return err

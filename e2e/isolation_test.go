@@ -41,7 +41,7 @@ func TestSandboxReachesWhatItMayAndNothingElse(t *testing.T) {
 	ns := cluster.Namespace(ctx, t)
 	neighbour := startPod(ctx, t, ns, "neighbour", "serve", ":8080")
 	startPod(ctx, t, ns, "control", "sleep")
-	cluster.MustApply(ctx, t, ns, strings.NewReplacer("python:3.12-slim", probeImage, `["sh", "-c", "sleep infinity"]`, `["/probe", "sleep"]`).
+	cluster.MustApply(ctx, t, ns, strings.NewReplacer("python:3.12-slim", probeImage, `["sh", "-c", "sleep infinity"]`, `["/bin/probe", "sleep"]`).
 		Replace(sandboxWith("workspace", "", "")))
 	cluster.WaitReady(ctx, t, ns, "workspace")
 
@@ -67,7 +67,7 @@ func TestSandboxReachesWhatItMayAndNothingElse(t *testing.T) {
 		})
 	}
 	t.Run("the cluster's DNS", func(t *testing.T) {
-		out, code, err := cluster.Exec(ctx, ns, "workspace", "/probe", "dns", "kubernetes.default.svc.cluster.local")
+		out, code, err := cluster.Exec(ctx, ns, "workspace", "/bin/probe", "dns", "kubernetes.default.svc.cluster.local")
 		if err != nil || code != 0 {
 			t.Errorf("the Sandbox cannot resolve names: %d, %v, %s", code, err, out)
 		}
@@ -80,7 +80,7 @@ func TestNeighbourCannotReachASandbox(t *testing.T) {
 	ns := cluster.Namespace(ctx, t)
 	startPod(ctx, t, ns, "control", "sleep")
 	plain := startPod(ctx, t, ns, "plain", "serve", ":8080")
-	cluster.MustApply(ctx, t, ns, strings.NewReplacer("python:3.12-slim", probeImage, `["sh", "-c", "sleep infinity"]`, `["/probe", "serve", ":8080"]`).
+	cluster.MustApply(ctx, t, ns, strings.NewReplacer("python:3.12-slim", probeImage, `["sh", "-c", "sleep infinity"]`, `["/bin/probe", "serve", ":8080"]`).
 		Replace(sandboxWith("workspace", "", "")))
 	sandbox := cluster.WaitReady(ctx, t, ns, "workspace")
 	if code := probe(ctx, t, ns, "control", plain.Status.PodIP+":8080"); code != connected {
@@ -93,7 +93,7 @@ func TestNeighbourCannotReachASandbox(t *testing.T) {
 
 func probe(ctx context.Context, t *testing.T, namespace, pod, target string) int {
 	t.Helper()
-	_, code, err := cluster.Exec(ctx, namespace, pod, "/probe", "tcp", target, "-timeout", "5s")
+	_, code, err := cluster.Exec(ctx, namespace, pod, "/bin/probe", "tcp", target, "-timeout", "5s")
 	if err != nil {
 		t.Fatalf("probe from Pod %s: %v", pod, err)
 	}
@@ -108,7 +108,7 @@ func startPod(ctx context.Context, t *testing.T, namespace, name string, args ..
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: new(int64),
 			Containers: []corev1.Container{{
-				Name: "probe", Image: probeImage, ImagePullPolicy: corev1.PullIfNotPresent, Command: append([]string{"/probe"}, args...),
+				Name: "probe", Image: probeImage, ImagePullPolicy: corev1.PullIfNotPresent, Command: append([]string{"/bin/probe"}, args...),
 			}},
 		},
 	}

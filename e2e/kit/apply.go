@@ -5,6 +5,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -69,13 +70,9 @@ func (c *Cluster) MustRefuse(ctx context.Context, t *testing.T, namespace, manif
 	if getErr := c.Get(ctx, client.ObjectKeyFromObject(object), stored); !apierrors.IsNotFound(getErr) {
 		t.Errorf("a refused object can be read afterwards: %v", getErr)
 	}
-	status := apierrors.APIStatus(nil)
 	refusal := Refusal{Message: err.Error()}
-	if s, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // The client returns the status itself.
-		status = s
-	}
-	if status != nil && status.Status().Details != nil {
-		refusal.Causes = status.Status().Details.Causes
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && status.ErrStatus.Details != nil {
+		refusal.Causes = status.ErrStatus.Details.Causes
 	}
 	return refusal
 }

@@ -5,6 +5,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -40,7 +41,7 @@ type Cluster struct {
 func Connect() (*Cluster, error) {
 	path := os.Getenv("KUBECONFIG")
 	if path == "" {
-		return nil, fmt.Errorf("KUBECONFIG is not set: run the stories with make e2e")
+		return nil, errors.New("KUBECONFIG is not set: run the stories with make e2e")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {

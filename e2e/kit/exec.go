@@ -29,8 +29,7 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod string, command ...st
 	}
 	var out bytes.Buffer
 	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &out})
-	var exit utilexec.CodeExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[utilexec.CodeExitError](err); ok {
 		return out.String(), exit.Code, nil
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func (c *Cluster) WaitReadyMessage(ctx context.Context, t *testing.T, namespace,
 		}
 		ready := meta.FindStatusCondition(sandbox.Status.Conditions, agentsv1beta1.ConditionReady)
 		if ready == nil {
-			return fmt.Errorf("there is no Ready condition yet")
+			return errors.New("there is no Ready condition yet")
 		}
 		message = ready.Message
 		for _, part := range parts {
@@ -117,5 +118,5 @@ func PodReady(pod *corev1.Pod) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("Pod %s is %s: %+v", pod.Name, pod.Status.Phase, pod.Status.ContainerStatuses)
+	return fmt.Errorf("phase of Pod %s is %s: %+v", pod.Name, pod.Status.Phase, pod.Status.ContainerStatuses)
 }

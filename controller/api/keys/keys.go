@@ -65,6 +65,9 @@ const (
 	// EgressProfile is an annotation of a Sandbox or template, set by its user, and a
 	// label of the Pod, set by the controller: the name of the egress profile.
 	EgressProfile = Prefix + "egress-profile"
+	// Ingress is a label of the Pod, set by the controller: "namespace" when Pods of the
+	// same namespace may connect to it.
+	Ingress = Prefix + "ingress"
 	// RestartPolicy is an annotation: Recreate makes a new Pod when one failed.
 	RestartPolicy = Prefix + "restart-policy"
 	// VolumeRetention is an annotation: Retain keeps the volumes of a deleted Sandbox.

@@ -4,6 +4,7 @@
 package keys
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,7 +133,7 @@ func aroundNow(value string, on Subject) error {
 
 func positiveDuration(value string, _ Subject) error {
 	if d, err := time.ParseDuration(value); err != nil || d <= 0 {
-		return fmt.Errorf("write a positive duration, such as \"30s\" or \"5m\"")
+		return errors.New("write a positive duration, such as \"30s\" or \"5m\"")
 	}
 	return nil
 }

@@ -1,0 +1,83 @@
+{{/*
+Namespaces whose objects are judged: all but our own, kube-system, kube-node-lease and
+what values exempt.
+*/}}
+{{- define "agent-sandbox.namespaceSelector" -}}
+matchExpressions:
+  - key: kubernetes.io/metadata.name
+    operator: NotIn
+    values:
+      {{- range concat (list .Release.Namespace "kube-system" "kube-node-lease") .Values.webhook.exemptNamespaces | uniq }}
+      - {{ . | quote }}
+      {{- end }}
+  {{- with .Values.webhook.namespaceMatchExpressions }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
+
+{{/*
+Requests that are judged. The conditions are written so that none of them can fail:
+object and oldObject are compared only in an UPDATE, where both exist. A Scale has spec
+and metadata like the others.
+*/}}
+{{- define "agent-sandbox.matchConditions" -}}
+- name: not-an-update-by-the-platform
+  expression: >-
+    request.operation != 'UPDATE' ||
+    !(request.userInfo.username in [
+    '{{ include "agent-sandbox.controllerUser" . }}',
+    'system:serviceaccount:kube-system:generic-garbage-collector',
+    'system:serviceaccount:kube-system:namespace-controller'])
+- name: not-on-its-way-out
+  expression: >-
+    request.operation != 'UPDATE' ||
+    !has(oldObject.metadata.deletionTimestamp)
+- name: changes-what-is-judged
+  expression: >-
+    request.operation != 'UPDATE' ||
+    object.?spec.orValue({}) != oldObject.?spec.orValue({}) ||
+    object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({}) ||
+    object.metadata.?annotations.orValue({}) != oldObject.metadata.?annotations.orValue({}) ||
+    object.metadata.?ownerReferences.orValue([]) != oldObject.metadata.?ownerReferences.orValue([])
+{{- with .Values.webhook.matchConditions }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/*
+The rules of both configurations. Call with the list of extensions' resources.
+*/}}
+{{- define "agent-sandbox.rules" -}}
+- apiGroups: [agents.x-k8s.io]
+  apiVersions: [v1beta1]
+  operations: [CREATE, UPDATE]
+  resources: [sandboxes]
+  scope: Namespaced
+- apiGroups: [extensions.agents.x-k8s.io]
+  apiVersions: [v1beta1]
+  operations: [CREATE, UPDATE]
+  resources: {{ toJson . }}
+  scope: Namespaced
+{{- end -}}
+
+{{/*
+Where the webhook listens. Call with (dict "root" $ "path" P).
+*/}}
+{{- define "agent-sandbox.clientConfig" -}}
+service:
+  name: {{ include "agent-sandbox.name" (dict "root" .root "suffix" "webhook") }}
+  namespace: {{ .root.Release.Namespace | quote }}
+  path: {{ .path }}
+  port: 443
+{{- end -}}
+
+{{/*
+The annotations of both configurations.
+*/}}
+{{- define "agent-sandbox.webhookAnnotations" -}}
+{{- $own := dict -}}
+{{- if eq .Values.certificates.provider "cert-manager" -}}
+{{- $_ := set $own "cert-manager.io/inject-ca-from" (printf "%s/%s" .Release.Namespace (include "agent-sandbox.certificateSecret" .)) -}}
+{{- end -}}
+{{- include "agent-sandbox.stringMap" (merge $own .Values.webhook.annotations) -}}
+{{- end -}}

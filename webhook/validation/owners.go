@@ -1,0 +1,81 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+)
+
+// checkOwners refuses that a user makes one of our kinds the controller of an object:
+// it would join the network and the lifecycle of somebody else's Sandboxes.
+func checkOwners(in Input) []Fault {
+	if in.Controller {
+		return nil
+	}
+	before := listAt(in.OldObject, "metadata", "ownerReferences")
+	var faults []Fault
+	for i, element := range listAt(in.Object, "metadata", "ownerReferences") {
+		owner, _ := element.(map[string]any)
+		known := slices.ContainsFunc(before, func(old any) bool { return reflect.DeepEqual(old, element) })
+		if known || !controlledByUs(owner) {
+			continue
+		}
+		faults = append(faults, Fault{
+			Rule: RuleForgedOwner,
+			Error: field.Invalid(field.NewPath("metadata", "ownerReferences").Index(i), textAt(owner, "kind")+"/"+textAt(owner, "name"),
+				"only the controllers make an object of this kind the controller of another"),
+			Remedy: "Remove the owner reference.",
+		})
+	}
+	return faults
+}
+
+func controlledByUs(owner map[string]any) bool {
+	group, _, _ := strings.Cut(textAt(owner, "apiVersion"), "/")
+	return owner["controller"] == true && (group == agentsv1beta1.GroupName || group == extensionsv1beta1.GroupName)
+}
+
+// ofOwnUse are the fields that a user may change on a Sandbox that a claim or a pool
+// controls.
+var ofOwnUse = []string{"operatingMode", "shutdownTime", "shutdownPolicy"}
+
+// checkControlled keeps users from changing what the claim or pool of a Sandbox made.
+func checkControlled(in Input) []Fault {
+	if in.Operation != operationUpdate || in.Kind != KindSandbox || in.Controller {
+		return nil
+	}
+	owners := listAt(in.OldObject, "metadata", "ownerReferences")
+	index := slices.IndexFunc(owners, func(element any) bool {
+		owner, _ := element.(map[string]any)
+		return controlledByUs(owner)
+	})
+	if index < 0 {
+		return nil
+	}
+	owner, _ := owners[index].(map[string]any)
+	now, before := objectAt(in.Object, "spec"), objectAt(in.OldObject, "spec")
+	every := maps.Clone(before)
+	maps.Copy(every, now)
+	var faults []Fault
+	for _, name := range slices.Sorted(maps.Keys(every)) {
+		if slices.Contains(ofOwnUse, name) || reflect.DeepEqual(now[name], before[name]) {
+			continue
+		}
+		faults = append(faults, Fault{
+			Rule: RuleControlled,
+			Error: field.Forbidden(field.NewPath("spec", name),
+				"the Sandbox belongs to "+textAt(owner, "kind")+" "+textAt(owner, "name")+", which says what it is made of"),
+			Remedy: "Change the claim or the template; on the Sandbox itself only " + strings.Join(ofOwnUse, ", ") + " can be changed.",
+		})
+	}
+	return faults
+}

@@ -1,0 +1,319 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/effective"
+	"github.com/agent-sandbox-platform/agent-sandbox/webhook/validation"
+)
+
+func decode(text string) map[string]any {
+	var object map[string]any
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		panic(fmt.Sprintf("%v in %s", err, text))
+	}
+	return object
+}
+
+// creation is the CREATE of an object in a namespace of the tier standard.
+func creation(kind, object string) validation.Input {
+	in := validation.Input{
+		Operation: "CREATE", Kind: kind, Object: decode(object),
+		TierName: "standard", TierKnown: true, Tiers: []string{"restricted", "standard"},
+		Tier: config.Tier{
+			Egress:  config.TierEgress{Profile: "public", Allowed: []string{"none"}},
+			Creates: []string{"Sandbox", "SandboxClaim"},
+		},
+		RuntimeClasses: sets.New("gvisor", "runc"),
+		Now:            time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC),
+		Pool:           decode(`{}`), Template: decode(`{}`),
+	}
+	if kind == "Sandbox" || kind == "SandboxTemplate" {
+		in.Effective = effective.OfOwn(in.Object)
+	}
+	return in
+}
+
+// update is the UPDATE from one object to another.
+func update(kind, old, object string) validation.Input {
+	in := creation(kind, object)
+	in.Operation, in.OldObject = "UPDATE", decode(old)
+	return in
+}
+
+// with changes an input.
+func with(in validation.Input, change func(*validation.Input)) validation.Input {
+	change(&in)
+	return in
+}
+
+// texts shows each fault as a user would read it.
+func texts(faults []validation.Fault) []string {
+	var list []string
+	for _, f := range faults {
+		prefix := ""
+		if f.Warning {
+			prefix = "warning "
+		}
+		list = append(list, fmt.Sprintf("%s%s: %s (%v): %s. Fix: %s", prefix, f.Rule, f.Field, f.BadValue, f.Detail, f.Remedy))
+	}
+	return list
+}
+
+const reservedText = "the key is reserved for the controllers. Fix: "
+
+func TestMetadata(t *testing.T) {
+	const plain = `{"metadata": {"name": "x"}}`
+	cases := map[string]struct {
+		in   validation.Input
+		want []string
+	}{
+		"keys of the user are his": {creation("Sandbox", `{"metadata": {"name": "x", "labels": {"app": "y"}, "annotations": {"a/b": "c"}}}`), nil},
+		"what our mutation sets is allowed": {
+			creation("Sandbox", `{"metadata": {"name": "x", "annotations": {"agents.x-k8s.io/pod-name": "x", "platform.agents.x-k8s.io/defaulted": "a"}}}`), nil,
+		},
+		"a reserved label is refused": {
+			creation("Sandbox", `{"metadata": {"name": "x", "labels": {"agents.x-k8s.io/claim-uid": "u"}}}`),
+			[]string{`reserved-metadata: metadata.labels[agents.x-k8s.io/claim-uid] (u): ` + reservedText +
+				`The label is written by the controllers only: remove it.`},
+		},
+		"a reserved label that a controller writes is allowed": {
+			with(creation("Sandbox", `{"metadata": {"name": "x", "labels": {"agents.x-k8s.io/claim-uid": "u"}}}`),
+				func(in *validation.Input) { in.Controller = true }), nil,
+		},
+		"a reserved label that was there before is no fault": {
+			update("Sandbox", `{"metadata": {"name": "x", "labels": {"agents.x-k8s.io/claim-uid": "u"}}}`,
+				`{"metadata": {"name": "x", "labels": {"agents.x-k8s.io/claim-uid": "u", "app": "y"}}}`), nil,
+		},
+		"a reserved label that changes is refused": {
+			update("Sandbox", `{"metadata": {"name": "x", "labels": {"agents.x-k8s.io/claim-uid": "u"}}}`,
+				`{"metadata": {"name": "x", "labels": {"agents.x-k8s.io/claim-uid": "v"}}}`),
+			[]string{`reserved-metadata: metadata.labels[agents.x-k8s.io/claim-uid] (v): ` + reservedText +
+				`The label is written by the controllers only: remove it.`},
+		},
+		"a reserved label that is removed is refused": {
+			update("SandboxTemplate", `{"metadata": {"name": "x", "labels": {"agents.x-k8s.io/sandbox-template-ref-hash": "u"}}}`, plain),
+			[]string{`reserved-metadata: metadata.labels[agents.x-k8s.io/sandbox-template-ref-hash] (): ` + reservedText +
+				`Keep the key, it is written by the controllers only: use apply or patch instead of replace.`},
+		},
+		"a key of the user's own table may be removed": {
+			update("Sandbox", `{"metadata": {"name": "x", "annotations": {"platform.agents.x-k8s.io/egress-profile": "none"}}}`, plain), nil,
+		},
+		"reserved keys of a podTemplate are warned of": {
+			creation("Sandbox", `{"metadata": {"name": "x"}, "spec": {"podTemplate": {"metadata": {"labels": {"agents.x-k8s.io/a": "b"}}}}}`),
+			[]string{`warning reserved-metadata: spec.podTemplate.metadata.labels[agents.x-k8s.io/a] (b): ` +
+				`the key is reserved for the controllers and does not reach the Pod. Fix: Remove the key.`},
+		},
+		"reserved keys of a volume are refused": {
+			creation("Sandbox", `{"metadata": {"name": "x"}, "spec": {"volumeClaimTemplates": [{"metadata": {"name": "v", "annotations": {"agents.x-k8s.io/a": "b"}}}]}}`),
+			[]string{`reserved-metadata: spec.volumeClaimTemplates[0].metadata.annotations[agents.x-k8s.io/a] (b): ` + reservedText + `Remove the key.`},
+		},
+		"reserved keys that a claim adds to a Pod are refused, once": {
+			with(creation("SandboxClaim", `{"metadata": {"name": "x"}, "spec": {"additionalPodMetadata": {"labels": {"agents.x-k8s.io/a": "b"}}}}`),
+				func(in *validation.Input) { in.Effective = effective.OfClaim(in.Object, in.Template) }),
+			[]string{`reserved-metadata: spec.additionalPodMetadata.labels[agents.x-k8s.io/a] (b): ` + reservedText + `Remove the key.`},
+		},
+	}
+	check(t, cases)
+}
+
+func check(t *testing.T, cases map[string]struct {
+	in   validation.Input
+	want []string
+},
+) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, texts(validation.Validate(tc.in))); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOwners(t *testing.T) {
+	const owned = `{"metadata": {"name": "x", "ownerReferences": [{"apiVersion": "extensions.agents.x-k8s.io/v1", "kind": "SandboxClaim", "name": "c", "controller": true}]},
+		"spec": {"operatingMode": "Running", "service": true}}`
+	const plain = `{"metadata": {"name": "x"}, "spec": {"operatingMode": "Running", "service": true}}`
+	const forged = `forged-owner: metadata.ownerReferences[0] (SandboxClaim/c): only the controllers make an object of this kind ` +
+		`the controller of another. Fix: Remove the owner reference.`
+	const only = ". Fix: Change the claim or the template; on the Sandbox itself only operatingMode, shutdownTime, shutdownPolicy can be changed."
+	cases := map[string]struct {
+		in   validation.Input
+		want []string
+	}{
+		"a forged owner is refused at creation":            {creation("Sandbox", owned), []string{forged}},
+		"a forged owner is refused when it is added":       {update("Sandbox", plain, owned), []string{forged}},
+		"an owner that was there before is no fault":       {update("Sandbox", owned, strings.Replace(owned, "Running", "Suspended", 1)), nil},
+		"a controller sets owners":                         {with(creation("Sandbox", owned), func(in *validation.Input) { in.Controller = true }), nil},
+		"an owner of another group is the user's business": {creation("Sandbox", strings.Replace(owned, "extensions.agents.x-k8s.io/v1", "apps/v1", 1)), nil},
+		"an owner that does not control is as well":        {creation("Sandbox", strings.Replace(owned, `"controller": true`, `"controller": false`, 1)), nil},
+		"a user suspends the Sandbox of a claim":           {update("Sandbox", owned, strings.Replace(owned, "Running", "Suspended", 1)), nil},
+		"a user does not change what a claim made": {
+			update("Sandbox", owned, strings.Replace(owned, `"service": true`, `"service": false, "podTemplate": {}`, 1)),
+			[]string{
+				"controlled-sandbox: spec.podTemplate (): the Sandbox belongs to SandboxClaim c, which says what it is made of" + only,
+				"controlled-sandbox: spec.service (): the Sandbox belongs to SandboxClaim c, which says what it is made of" + only,
+			},
+		},
+		"a user changes a Sandbox of his own": {update("Sandbox", plain, strings.Replace(plain, "true", "false", 1)), nil},
+	}
+	check(t, cases)
+}
+
+func TestTier(t *testing.T) {
+	restricted := func(in *validation.Input) {
+		in.TierName = "restricted"
+		in.Tier = config.Tier{
+			RuntimeClass: config.RuntimeClass{Classes: []string{"kata", "gvisor"}, Required: true},
+			Egress:       config.TierEgress{Profile: "dns-only"}, Creates: []string{"SandboxClaim"},
+		}
+	}
+	const required = `runtimeclass-required: spec.podTemplate.spec.runtimeClassName (%s): tier "restricted" requires a RuntimeClass of its list. Fix: %s`
+	sandbox := func(class string) string {
+		return `{"metadata": {"name": "x"}, "spec": {"podTemplate": {"spec": {"runtimeClassName": "` + class + `"}}}}`
+	}
+	const chosen = `{"metadata": {"name": "x", "annotations": {"platform.agents.x-k8s.io/egress-profile": "everything"}}}`
+	cases := map[string]struct {
+		in   validation.Input
+		want []string
+	}{
+		"a tier that nobody defined": {
+			with(creation("SandboxWarmPool", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { in.TierName, in.TierKnown = "lax", false }),
+			[]string{`tier: namespace.metadata.labels[platform.agents.x-k8s.io/tier] (lax): there is no such tier. ` +
+				`Fix: Ask the platform team to label the namespace with one of: restricted, standard.`},
+		},
+		"a bare Sandbox where tenants only claim": {
+			with(creation("Sandbox", sandbox("gvisor")), restricted),
+			[]string{`tier: kind (Sandbox): tenants may not create this kind in a namespace of tier "restricted". Fix: Create one of: SandboxClaim.`},
+		},
+		"a controller creates the Sandbox of a claim there": {
+			with(creation("Sandbox", sandbox("gvisor")), func(in *validation.Input) { restricted(in); in.Controller = true }), nil,
+		},
+		"a Sandbox that is there may be changed":  {with(update("Sandbox", sandbox("gvisor"), sandbox("gvisor")), restricted), nil},
+		"an egress profile that the tier allows":  {creation("Sandbox", strings.Replace(chosen, "everything", "none", 1)), nil},
+		"the tier's own egress profile":           {creation("SandboxTemplate", strings.Replace(chosen, "everything", "public", 1)), nil},
+		"an egress profile on a claim is refused": {creation("SandboxClaim", `{"metadata": {"name": "x"}}`), nil},
+		"an egress profile that the tier does not allow": {
+			creation("Sandbox", chosen),
+			[]string{`egress-profile: metadata.annotations[platform.agents.x-k8s.io/egress-profile] (everything): ` +
+				`tier "standard" does not allow this egress profile. Fix: Choose one of: none, public; or remove the annotation.`},
+		},
+		"a RuntimeClass that does not exist": {
+			creation("Sandbox", sandbox("gvisr")),
+			[]string{`warning runtimeclass-exists: spec.podTemplate.spec.runtimeClassName (gvisr): ` +
+				`there is no such RuntimeClass, so the Pod cannot start. Fix: This cluster has: gvisor, runc.`},
+		},
+		"a RuntimeClass that the tier does not list": {
+			with(creation("SandboxTemplate", sandbox("runc")), restricted),
+			[]string{fmt.Sprintf(required, "runc", "Set it to one of: gvisor.")},
+		},
+		"no RuntimeClass where the cluster has none of the tier's": {
+			with(creation("SandboxTemplate", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { restricted(in); in.RuntimeClasses = nil }),
+			[]string{fmt.Sprintf(required, "", "Ask the platform team to install one of: kata, gvisor.")},
+		},
+	}
+	check(t, cases)
+}
+
+func TestNames(t *testing.T) {
+	const served = `{"metadata": {"name": "%s"}, "spec": {"service": true}}`
+	long := strings.Repeat("a", 64)
+	volumes := func(name string, vcts ...string) string {
+		var list []string
+		for _, vct := range vcts {
+			list = append(list, `{"metadata": {"name": "`+vct+`"}}`)
+		}
+		return `{"metadata": {"name": "` + name + `"}, "spec": {"volumeClaimTemplates": [` + strings.Join(list, ",") + `]}}`
+	}
+	serviced := func(in *validation.Input) { in.Template = decode(`{"spec": {"service": true}}`) }
+	relaxed := func(in *validation.Input) { in.RelaxedServiceNames = true }
+	cases := map[string]struct {
+		in validation.Input
+		// fields are those of the expected faults.
+		fields []string
+	}{
+		"a Service of a good name":                          {creation("Sandbox", fmt.Sprintf(served, "good-1")), nil},
+		"a Service needs at most 63 characters":             {creation("Sandbox", fmt.Sprintf(served, long)), []string{"metadata.name"}},
+		"a Service has no dot in its name":                  {creation("Sandbox", fmt.Sprintf(served, "a.b")), []string{"metadata.name"}},
+		"a Service began with a letter before 1.36":         {creation("Sandbox", fmt.Sprintf(served, "1a")), []string{"metadata.name"}},
+		"a Service may begin with a digit since":            {with(creation("Sandbox", fmt.Sprintf(served, "1a")), relaxed), nil},
+		"without a Service a long name is good":             {creation("Sandbox", `{"metadata": {"name": "`+long+`"}}`), nil},
+		"a name that is not known yet is not judged":        {creation("Sandbox", `{"metadata": {"generateName": "x-"}, "spec": {"service": true}}`), nil},
+		"volumes of good names":                             {creation("Sandbox", volumes("x", "a", "b")), nil},
+		"a volume without a name":                           {creation("Sandbox", volumes("x", "")), []string{"spec.volumeClaimTemplates[0].metadata.name"}},
+		"two volumes of one name":                           {creation("SandboxTemplate", volumes("x", "a", "a")), []string{"spec.volumeClaimTemplates[1].metadata.name"}},
+		"a volume with a dot in its name":                   {creation("SandboxTemplate", volumes("x", "a.b")), []string{"spec.volumeClaimTemplates[0].metadata.name"}},
+		"a volume whose claim would have too long a name":   {creation("Sandbox", volumes(strings.Repeat("a", 250), "vol")), []string{"spec.volumeClaimTemplates[0].metadata.name"}},
+		"a template whose NetworkPolicy's name is too long": {creation("SandboxTemplate", volumes(strings.Repeat("a", 239))), []string{"metadata.name"}},
+		"a template whose NetworkPolicy's name just fits":   {creation("SandboxTemplate", volumes(strings.Repeat("a", 238))), nil},
+		"a pool whose members have a Service":               {with(creation("SandboxWarmPool", volumes("a.b")), serviced), []string{"metadata.name"}},
+		"a long pool name is cut for its members":           {with(creation("SandboxWarmPool", volumes(long)), serviced), nil},
+		"a claim whose Sandbox has a Service is warned":     {with(creation("SandboxClaim", volumes("1a")), serviced), []string{"warning metadata.name"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var fields []string
+			for _, f := range validation.Validate(tc.in) {
+				if f.Rule != "names" || f.Remedy == "" {
+					t.Errorf("unexpected fault %s: %v", f.Rule, f.Error)
+				}
+				prefix := ""
+				if f.Warning {
+					prefix = "warning "
+				}
+				fields = append(fields, prefix+f.Field)
+			}
+			if diff := cmp.Diff(tc.fields, fields); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReferences(t *testing.T) {
+	const pool = `{"metadata": {"name": "x"}, "spec": {"sandboxTemplateRef": {"name": "t"}}}`
+	const claim = `{"metadata": {"name": "x"}, "spec": {"warmPoolRef": {"name": "p"}, "env": [{"name": "A", "value": "secret"}]}}`
+	lost := func(in *validation.Input) { in.Template, in.Pool = nil, nil }
+	cases := map[string]struct {
+		in   validation.Input
+		want []string
+	}{
+		"a pool whose template does not exist yet": {with(creation("SandboxWarmPool", pool), lost), []string{
+			"warning reference: spec.sandboxTemplateRef.name (t): there is no SandboxTemplate yet, so nothing will start until it exists. " +
+				"Fix: Create it, or correct the name.",
+		}},
+		"a claim whose pool does not exist yet": {with(creation("SandboxClaim", claim), lost), []string{
+			"warning reference: spec.warmPoolRef.name (p): there is no SandboxWarmPool yet, so nothing will start until it exists. " +
+				"Fix: Create it, or correct the name.",
+		}},
+		"a claim with a variable that its template does not take": {
+			with(creation("SandboxClaim", claim), func(in *validation.Input) { in.Effective = effective.OfClaim(in.Object, in.Template) }),
+			[]string{
+				"warning claim-injection: spec.env (): the template does not let claims set variables: remove them, or ask for a template " +
+					"whose envVarsInjectionPolicy is Allowed. Fix: Change the claim or the template: as it is, the claim gets no Sandbox.",
+			},
+		},
+	}
+	check(t, cases)
+}
+
+func TestErrorsLeavesWarningsOut(t *testing.T) {
+	in := creation("Sandbox", `{"metadata": {"name": "1"}, "spec": {"service": true, "podTemplate": {"spec": {"runtimeClassName": "no"}}}}`)
+	errs := validation.Errors(validation.Validate(in))
+	if len(errs) != 1 || errs[0].Field != "metadata.name" {
+		t.Errorf("Errors() = %v, want the one about metadata.name", errs)
+	}
+}

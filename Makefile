@@ -39,7 +39,10 @@ up: $(BIN)/helm ## A real Kubernetes with the bundle installed; with KUBECONFIG 
 	@$(if $(OWN_CLUSTER),$(CLUSTER) up,$(if $(IMAGE_REGISTRY),true,echo "make up: KUBECONFIG is set, so the images must go to a registry: set IMAGE_REGISTRY=host/prefix" >&2; exit 1))
 	@$(if $(OWN_CLUSTER),$(MAKE) load,$(IMAGE) push -registry $(IMAGE_REGISTRY) -version $(VERSION))
 	@$(MAKE) install
-	@$(if $(OWN_CLUSTER),$(CLUSTER) hints,echo "Try next: kubectl get pods -n $(NAMESPACE)")
+	@echo; echo "Try next:"; echo "  export KUBECONFIG=$(KUBECONFIG_PATH)"; \
+	 echo "  kubectl get pods -n $(NAMESPACE)"; \
+	 echo "  kubectl explain sandbox.spec"; \
+	 echo "  make e2e     # the users' stories on this cluster"
 
 .PHONY: install
 install: $(BIN)/helm ## Install or upgrade the chart in the cluster that is up
@@ -111,7 +114,8 @@ e2e: ## User stories on a real cluster; starts one when none is up, and stops wh
 # Expects the bundle to be up.
 .PHONY: stories
 stories:
-	@KUBECONFIG=$(KUBECONFIG_PATH) IMAGE_TAG=$(VERSION) go test -tags e2e -count=1 -timeout 40m $(E2E_ARGS) ./e2e/...
+	@KUBECONFIG=$(KUBECONFIG_PATH) IMAGE_TAG=$(VERSION) E2E_VALUES=$(if $(OWN_CLUSTER),$(CURDIR)/e2e/cluster/values.yaml) \
+		go test -tags e2e -count=1 -timeout 40m $(E2E_ARGS) ./e2e/...
 
 .PHONY: test
 test: unit test-policies e2e ## Everything: unit tests, policy tests, user stories

@@ -12,9 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/build"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/process"
 	"k8s.io/utils/clock"
@@ -42,23 +40,6 @@ func New(root string, out io.Writer, clk clock.WithTicker) (*Cluster, error) {
 
 // Paths tells where everything of the cluster lies.
 func (c *Cluster) Paths() layout.Layout { return c.paths }
-
-// lock keeps two commands from changing the same machine at once. The lock ends
-// with the process; the file stays, in the cache.
-func (c *Cluster) lock() (func(), error) {
-	cache, err := build.CacheDir()
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(filepath.Join(cache, "cluster.lock"), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(errors.New("another command is starting or stopping a cluster on this machine: wait until it has ended"), file.Close())
-	}
-	return func() { file.Close() }, nil
-}
 
 // Health is the state of a cluster as seen from outside.
 type Health int
@@ -91,7 +72,7 @@ func (c *Cluster) health(ctx context.Context) (Health, error) {
 	if _, err := os.Stat(c.paths.ReadyMark()); err != nil {
 		return Broken, errors.New("an earlier start was not finished")
 	}
-	if _, err := c.kubectl(ctx, nil, "wait", "--for=condition=Ready", "node/"+layout.NodeName, "--timeout=10s"); err != nil {
+	if _, err := c.kubectl(ctx, nil, "wait", "--for=condition=Ready", "node/"+layout.NodeName, "--timeout=1m"); err != nil {
 		return Broken, fmt.Errorf("the node is not ready: %w", err)
 	}
 	return Running, nil

@@ -37,14 +37,14 @@ type step struct {
 // it is ready. A healthy cluster is left as it is; the remains of one that
 // crashed are removed first.
 func (c *Cluster) Up(ctx context.Context) error {
+	if err := c.precheckUser(); err != nil {
+		return err
+	}
 	unlock, err := c.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := c.precheckUser(); err != nil {
-		return err
-	}
 	state, why := c.health(ctx)
 	switch state {
 	case Running:
@@ -56,6 +56,9 @@ func (c *Cluster) Up(ctx context.Context) error {
 			return err
 		}
 	case Absent:
+	}
+	if err := c.precheckAlone(); err != nil {
+		return err
 	}
 	facts, err := precheck.Gather(layout.Ports())
 	if err != nil {
@@ -117,7 +120,7 @@ func (c *Cluster) startSteps(b *build.Builder, nodeIP string) []step {
 	}
 	return []step{
 		{name: "writing certificates and configuration", run: func(context.Context) error {
-			return errors.Join(c.makeFolders(), b.Link(build.Components(), c.paths.In("bin")), c.writeConfig(data))
+			return errors.Join(c.own(), c.makeFolders(), b.Link(build.Components(), c.paths.In("bin")), c.writeConfig(data))
 		}},
 		{name: "preparing the network", run: func(ctx context.Context) error { return c.prepareHost(ctx, nodeIP) }},
 		{name: "starting etcd and kube-apiserver", run: started(nameEtcd, nameAPIServer)},
@@ -150,10 +153,10 @@ func (c *Cluster) makeFolders() error {
 }
 
 func (c *Cluster) prepareHost(ctx context.Context, nodeIP string) error {
-	if err := host.Save(c.paths.Saved()); err != nil {
+	if err := host.Save(ctx, c.paths.Saved()); err != nil {
 		return err
 	}
-	if err := host.Apply(); err != nil {
+	if err := errors.Join(host.Apply(), host.MakePodsCgroup()); err != nil {
 		return err
 	}
 	world, err := process.Start(spec(c.paths, nodeIP, nameWorld), c.paths.Records())

@@ -16,11 +16,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
 	"k8s.io/utils/clock"
 )
-
-// podsCgroup is the cgroup that the kubelet makes for all Pods.
-const podsCgroup = "kubepods"
 
 // emptying is how long killed processes get to leave their cgroup.
 const emptying = 10 * time.Second
@@ -46,23 +44,67 @@ func KillPods(ctx context.Context, clk clock.Clock) error {
 	}
 }
 
-// podTrees are the Pods' cgroups: one in version 2, one a controller in
-// version 1.
-func podTrees() ([]string, error) {
-	var trees []string
-	for _, pattern := range []string{"/sys/fs/cgroup/" + podsCgroup, "/sys/fs/cgroup/*/" + podsCgroup} {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			return nil, fmt.Errorf("cgroups of Pods: %w", err)
+// MakePodsCgroup makes the cgroup that all Pods are put in, in every hierarchy.
+func MakePodsCgroup() error {
+	trees, err := podTrees()
+	if err != nil {
+		return err
+	}
+	for _, tree := range trees {
+		if err := os.MkdirAll(tree, 0o755); err != nil { //nolint:gosec // As all cgroups are.
+			return fmt.Errorf("cgroup of Pods: %w", err)
 		}
-		for _, tree := range found {
-			// Version 1 mounts some controllers twice, under a link.
-			if real, err := filepath.EvalSymlinks(tree); err == nil && real == tree {
-				trees = append(trees, tree)
+		// Version 1 lets no process into a cpuset that names no processor.
+		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+			if err := inherit(tree, name); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
+}
+
+// inherit copies a value from the parent of a version 1 cgroup that has it.
+func inherit(tree, name string) error {
+	value, err := os.ReadFile(filepath.Join(filepath.Dir(tree), name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(tree, name), value, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("cgroup of Pods: %w", err)
+	}
+	return nil
+}
+
+// podTrees are the paths of the Pods' cgroup, in each hierarchy that is mounted.
+func podTrees() ([]string, error) {
+	raw, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("cgroup hierarchies: %w", err)
+	}
+	var trees []string
+	for _, mount := range cgroupMounts(string(raw)) {
+		trees = append(trees, filepath.Join(mount, layout.PodsCgroup))
+	}
 	return trees, nil
+}
+
+// cgroupMounts lists where a mountinfo table has cgroup hierarchies of either
+// version.
+func cgroupMounts(table string) []string {
+	const pointField = 4
+	var points []string
+	for line := range strings.Lines(table) {
+		mount, filesystem, _ := strings.Cut(line, " - ")
+		kind, _, _ := strings.Cut(filesystem, " ")
+		if fields := strings.Fields(mount); len(fields) > pointField && (kind == "cgroup" || kind == "cgroup2") {
+			points = append(points, fields[pointField])
+		}
+	}
+	return points
 }
 
 func members(trees []string) []int {

@@ -30,7 +30,7 @@ func TestTheSettingsOfBeforeAreNotOverwrittenByALaterRun(t *testing.T) {
 	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Save(file); err != nil {
+	if err := Save(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.ReadFile(file)
@@ -50,5 +50,37 @@ func TestEveryRuleThatIsMadeIsRemovedByTheSameWords(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, prefixed("iptables -w -D ", policyJumps())); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
+
+func TestATableOfTheFilterIsUnusedOnlyWithoutRulesAndChainsOfOthers(t *testing.T) {
+	const empty = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n"
+	tests := map[string]struct {
+		saved string
+		want  bool
+	}{
+		"nothing but the built-in chains": {saved: empty},
+		"no table at all":                 {saved: ""},
+		"a rule":                          {saved: empty + "-A INPUT -j DROP\n", want: true},
+		"a chain of somebody":             {saved: empty + ":DOCKER - [0:0]\n", want: true},
+		"a built-in chain that drops":     {saved: empty + ":FORWARD DROP [0:0]\n", want: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := hasRules(tc.saved); got != tc.want {
+				t.Errorf("has rules: got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCgroupHierarchiesOfBothVersionsAreFound(t *testing.T) {
+	const table = `30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - tmpfs tmpfs rw
+31 30 0:27 / /sys/fs/cgroup/memory rw,nosuid shared:10 - cgroup cgroup rw,memory
+32 30 0:28 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw
+`
+	want := []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified"}
+	if diff := cmp.Diff(want, cgroupMounts(table)); diff != "" {
+		t.Errorf("hierarchies (-want +got):\n%s", diff)
 	}
 }

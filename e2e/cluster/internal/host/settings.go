@@ -4,11 +4,13 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -29,29 +31,41 @@ func changed() map[string]string {
 
 // borrowed are folders outside the cluster's own that its components insist on.
 func borrowed() []string {
-	return []string{"/var/lib/kubelet", "/var/lib/cni", "/var/log/containers", "/run/containerd", "/run/xtables.lock"}
+	return []string{"/var/lib/kubelet", "/var/lib/cni", "/var/log/containers", "/run/containerd"}
 }
+
+// shared are files and empty folders that tools leave behind and that others
+// may use too; they go only when nothing is in them.
+func shared() []string {
+	return []string{"/run/xtables.lock", "/run/mount"}
+}
+
+// filterTable is the table that the iptables command makes when it is first used.
+const filterTable = "ip filter"
 
 // Saved is what the machine was like before the cluster.
 type Saved struct {
 	Settings map[string]string `json:"settings"`
-	// Absent are the borrowed folders that did not exist.
+	// Absent are the borrowed and shared paths that did not exist.
 	Absent []string `json:"absent"`
+	// NoFilterTable tells that nobody had used iptables.
+	NoFilterTable bool `json:"noFilterTable"`
 }
 
 // Save writes down what the machine is like, unless an earlier run that was
 // never undone has done so: its file then tells the truth and this one would not.
-func Save(file string) error {
+func Save(ctx context.Context, file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
-	saved := Saved{Settings: map[string]string{}}
+	_, err := command(ctx, "nft", "list", "table", "ip", "filter")
+	saved := Saved{Settings: map[string]string{}, NoFilterTable: err != nil}
 	for name := range changed() {
 		if value, err := os.ReadFile(settingFile(name)); err == nil {
 			saved.Settings[name] = strings.TrimSpace(string(value))
 		}
 	}
-	for _, path := range borrowed() {
+	for _, path := range append(borrowed(), shared()...) {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			saved.Absent = append(saved.Absent, path)
 		}
@@ -81,7 +95,7 @@ func Apply() error {
 
 // Restore gives the machine back its settings and removes the borrowed folders
 // that it did not have. Without the file there is nothing to restore.
-func Restore(file string) error {
+func Restore(ctx context.Context, file string) error {
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -103,9 +117,37 @@ func Restore(file string) error {
 		}
 	}
 	for _, path := range saved.Absent {
-		failed = append(failed, removeTree(path))
+		if slices.Contains(borrowed(), path) {
+			failed = append(failed, removeTree(path))
+		} else {
+			_ = os.Remove(path)
+		}
+	}
+	if saved.NoFilterTable {
+		removeUnusedFilter(ctx)
 	}
 	return errors.Join(failed...)
+}
+
+// removeUnusedFilter removes the table of iptables unless somebody has put a
+// rule or chain there meanwhile.
+func removeUnusedFilter(ctx context.Context) {
+	rules, err := command(ctx, "iptables-save", "-t", "filter")
+	if err == nil && !hasRules(rules) {
+		try(ctx, "nft delete table "+filterTable)
+	}
+}
+
+// hasRules tells whether the output of iptables-save for the filter table has
+// more than the three chains, all of them accepting, that are always there.
+func hasRules(saved string) bool {
+	for line := range strings.Lines(saved) {
+		builtin := strings.HasPrefix(line, ":") && strings.Contains(line, " ACCEPT ")
+		if strings.HasPrefix(line, "-") || strings.HasPrefix(line, ":") && !builtin {
+			return true
+		}
+	}
+	return false
 }
 
 func settingFile(name string) string {

@@ -33,6 +33,7 @@ const (
 	WorldTable     = "10244"
 	PolicyChain    = "AGENT-SANDBOX-POLICY"
 	PolicyQueue    = "100"
+	PodsCgroup     = "agent-sandbox-cluster"
 	StorageClass   = "standard"
 	ProvisionerKey = "agent-sandbox-platform/hostpath"
 )

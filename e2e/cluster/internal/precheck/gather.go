@@ -19,7 +19,7 @@ import (
 func tools() map[string]string {
 	return map[string]string{
 		"gcc": "gcc", "pkg-config": "pkg-config", "ip": "iproute2", "iptables": "iptables", "nft": "nftables",
-		"conntrack": "conntrack", "modprobe": "kmod", "mount": "mount", "git": "git",
+		"conntrack": "conntrack", "modprobe": "kmod", "nsenter": "util-linux",
 	}
 }
 

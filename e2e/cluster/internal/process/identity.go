@@ -44,12 +44,18 @@ func Identify(pid int) (Identity, error) {
 // Alive reports whether this very process still runs; one that has exited and
 // waits for its parent does not.
 func (i Identity) Alive() bool {
-	now, err := Identify(i.PID)
-	if err != nil || now != i {
+	if !i.Exists() {
 		return false
 	}
 	stat, err := readStat(i.PID)
 	return err == nil && !stat.exited()
+}
+
+// Exists reports whether the process is still in the kernel's table: alive, or
+// ended and not yet collected by its parent.
+func (i Identity) Exists() bool {
+	now, err := Identify(i.PID)
+	return err == nil && now == i
 }
 
 type stat struct {

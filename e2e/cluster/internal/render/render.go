@@ -40,6 +40,7 @@ func (Data) DNSServiceIP() string   { return layout.DNSServiceIP }
 func (Data) Bridge() string         { return layout.Bridge }
 func (Data) PublicIP() string       { return layout.WorldPublicIP }
 func (Data) PolicyQueue() string    { return layout.PolicyQueue }
+func (Data) PodsCgroup() string     { return layout.PodsCgroup }
 func (Data) StorageClass() string   { return layout.StorageClass }
 func (Data) ProvisionerKey() string { return layout.ProvisionerKey }
 

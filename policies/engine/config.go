@@ -70,7 +70,7 @@ func parseRule(raw any) (RuleConfig, error) {
 			text, _ := value.(string)
 			cfg.Enforcement = Enforcement(text)
 			if !slices.Contains(enforcements, cfg.Enforcement) {
-				return cfg, fmt.Errorf(".enforcement is %q; use one of %s", textOf(value), list(enforcements))
+				return cfg, fmt.Errorf(".enforcement is %q; use one of %s, with \"Off\" in quotes", textOf(value), list(enforcements))
 			}
 		case "parameters":
 			if cfg.Parameters, ok = value.(map[string]any); !ok && value != nil {

@@ -130,6 +130,8 @@ func evaluate(j judgement, value ast.Value, now time.Time, stop topdown.Cancel) 
 	var builtinErrors []topdown.Error
 	results, err := j.query.Eval(context.Background(),
 		rego.EvalParsedInput(value),
+		// The index leaves a rule out without the error that its builtin would give.
+		rego.EvalRuleIndexing(false),
 		rego.EvalTime(now),
 		rego.EvalExternalCancel(stop),
 		rego.EvalBuiltinErrorList(&builtinErrors),

@@ -4,8 +4,9 @@
 package engine
 
 import (
-	"fmt"
-	"strings"
+	"maps"
+	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -28,8 +29,16 @@ func inputValue(in Input) (ast.Value, error) {
 		},
 		"quantities": quantities(in),
 	}
+	object := in.Object
+	if in.Pod != nil {
+		pod, err := ast.InterfaceToValue(in.Pod)
+		if err != nil {
+			return nil, err
+		}
+		fields["pod"], object = pod, sharing(object, in.Pod, pod)
+	}
 	for name, document := range map[string]map[string]any{
-		"object": in.Object, "old_object": in.OldObject, "pod": in.Pod, "template": in.Template,
+		"object": object, "old_object": in.OldObject, "template": in.Template,
 		"pool": in.Pool, "tier": in.Tier, "environment": in.Environment,
 	} {
 		if document != nil {
@@ -37,6 +46,21 @@ func inputValue(in Input) (ast.Value, error) {
 		}
 	}
 	return ast.InterfaceToValue(fields)
+}
+
+// sharing returns the object with its Pod template replaced by the converted Pod if the two are one
+// and the same map, as they are for a Sandbox and a SandboxTemplate: it need not be converted twice.
+func sharing(object, pod map[string]any, converted ast.Value) map[string]any {
+	spec := objectAt(object, "spec")
+	template := objectAt(spec, "podTemplate")
+	if template == nil || reflect.ValueOf(template).Pointer() != reflect.ValueOf(pod).Pointer() {
+		return object
+	}
+	spec = maps.Clone(spec)
+	spec["podTemplate"] = converted
+	object = maps.Clone(object)
+	object["spec"] = spec
+	return object
 }
 
 func notNil(m map[string]string) map[string]string {
@@ -56,11 +80,11 @@ func quantities(in Input) map[string]any {
 	each(found, base+".overhead", spec["overhead"])
 	for _, containers := range []string{"containers", "initContainers", "ephemeralContainers"} {
 		for i, c := range listAt(spec, containers) {
-			amounts(found, fmt.Sprintf("%s.%s[%d].resources", base, containers, i), objectAt(c, "resources"))
+			amounts(found, member(base, containers, i)+".resources", objectAt(c, "resources"))
 		}
 	}
 	for i, v := range listAt(spec, "volumes") {
-		path := fmt.Sprintf("%s.volumes[%d]", base, i)
+		path := member(base, "volumes", i)
 		if limit, ok := objectAt(v, "emptyDir")["sizeLimit"]; ok {
 			found[path+".emptyDir.sizeLimit"] = quantity(limit)
 		}
@@ -68,9 +92,13 @@ func quantities(in Input) map[string]any {
 		amounts(found, path+".ephemeral.volumeClaimTemplate.spec.resources", claim["resources"])
 	}
 	for i, t := range listAt(objectAt(in.Object, "spec"), "volumeClaimTemplates") {
-		amounts(found, fmt.Sprintf("spec.volumeClaimTemplates[%d].spec.resources", i), objectAt(objectAt(t, "spec"), "resources"))
+		amounts(found, member("spec", "volumeClaimTemplates", i)+".spec.resources", objectAt(objectAt(t, "spec"), "resources"))
 	}
 	return found
+}
+
+func member(path, list string, index int) string {
+	return path + "." + list + "[" + strconv.Itoa(index) + "]"
 }
 
 func amounts(found map[string]any, path string, resources any) {
@@ -83,7 +111,7 @@ func each(found map[string]any, path string, values any) {
 	object, _ := values.(map[string]any)
 	for name, value := range object {
 		if value != nil {
-			found[strings.Join([]string{path, name}, ".")] = quantity(value)
+			found[path+"."+name] = quantity(value)
 		}
 	}
 }

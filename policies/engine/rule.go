@@ -141,11 +141,13 @@ type refusal func(location *ast.Location, format string, args ...any)
 
 func checkEntries(parsed *ast.Module, refuse refusal) []string {
 	var entries []string
+	seen := false
 	for _, r := range parsed.Rules {
 		name := string(r.Head.Ref()[0].Value.(ast.Var))
 		if name != entryDeny && name != entryWarn {
 			continue
 		}
+		seen = true
 		if len(r.Head.Args) > 0 || len(r.Head.Ref()) > 1 || r.Default || r.Head.RuleKind() != ast.MultiValue {
 			refuse(r.Location, "%s has to be a set of findings; write: %s contains finding if { ... }", name, name)
 			continue
@@ -154,7 +156,7 @@ func checkEntries(parsed *ast.Module, refuse refusal) []string {
 			entries = append(entries, name)
 		}
 	}
-	if len(entries) == 0 {
+	if !seen {
 		refuse(parsed.Package.Location, "the rule has neither deny nor warn; write: deny contains finding if { ... }")
 	}
 	slices.Sort(entries)

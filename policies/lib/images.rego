@@ -26,6 +26,10 @@ by_path[path] := written if {
 }
 
 # METADATA
+# description: What parse gives for every image of the Pod, by field path.
+parsed[path] := parse(written) if some path, written in by_path
+
+# METADATA
 # description: >-
 #   The parts of a reference: registry, repository (with the registry in front), tag and digest, the
 #   last two empty when absent. A text that is no reference gives an object with error.

@@ -20,7 +20,7 @@ import data.lib.values
 
 deny contains finding if {
 	some path, written in images.by_path
-	reference := images.parse(written)
+	reference := images.parsed[path]
 	finding := {
 		"message": sprintf("image %q %s", [values.text(written), reference.error]),
 		"field": path,

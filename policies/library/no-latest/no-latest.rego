@@ -28,7 +28,7 @@ import data.lib.values
 
 deny contains finding if {
 	some path, written in images.by_path
-	reference := images.parse(written)
+	reference := images.parsed[path]
 	reference.digest == ""
 	fault := moving(reference)
 	finding := {

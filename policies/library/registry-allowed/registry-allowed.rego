@@ -34,7 +34,7 @@ import data.lib.values
 
 deny contains finding if {
 	some path, written in images.by_path
-	not allowed(images.parse(written))
+	not allowed(images.parsed[path])
 	finding := {
 		"message": sprintf("image %q is not from an allowed registry; allowed are %s", [values.text(written), allowed_text]),
 		"field": path,

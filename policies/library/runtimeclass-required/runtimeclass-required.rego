@@ -55,14 +55,18 @@ required if required_by_tier
 
 required if always != false
 
+default tier := {}
+
+tier := input.tier
+
 default always := false
 
 always := input.parameters.always
 
-required_by_tier if not values.given_or(input, ["tier", "runtimeClass", "required"], false) == false
+required_by_tier if not values.given_or(tier, ["runtimeClass", "required"], false) == false
 
 classes contains name if {
-	some entry in values.collection_at(input, ["tier", "runtimeClass", "classes"])
+	some entry in values.collection_at(tier, ["runtimeClass", "classes"])
 	name := class_name(entry)
 }
 

@@ -1,0 +1,119 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// threeContainers is the Sandbox of the benchmarks, about 2.5 KB of JSON.
+func threeContainers(tb testing.TB) engine.Input {
+	tb.Helper()
+	var containers string
+	for _, name := range []string{"agent", "browser", "proxy"} {
+		containers += fmt.Sprintf(`
+- name: %s
+  image: registry.example.com/team/%s@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+  args: [--listen, ":8080", --workspace, /workspace]
+  env: [{name: HOME, value: /workspace}, {name: MODE, value: agent}, {name: PROXY, value: "http://127.0.0.1:3128"}]
+  ports: [{name: http, containerPort: 8080}, {name: metrics, containerPort: 9090}]
+  resources: {limits: {cpu: "1", memory: 1Gi}, requests: {cpu: 100m, memory: 128Mi}}
+  securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, runAsNonRoot: true, runAsUser: 1000}
+  readinessProbe: {httpGet: {path: /ready, port: http}, periodSeconds: 5}
+  volumeMounts: [{name: workspace-volume, mountPath: /workspace}, {name: tmp, mountPath: /tmp}]`, name, name)
+	}
+	return requestOf(tb, sandbox, "containers:"+containers, "volumes: [{name: tmp, emptyDir: {sizeLimit: 1Gi}}]",
+		"securityContext: {seccompProfile: {type: RuntimeDefault}}")
+}
+
+// copies makes more rules of the cost of those in the library.
+func copies(n int) []engine.Module {
+	var modules []engine.Module
+	for i := range n {
+		modules = append(modules, ruleFile(fmt.Sprintf("extra%d", i), `
+import data.lib.containers
+import data.lib.values
+
+deny contains finding if {
+	some path, container in containers.by_path
+	value := values.given(container, ["securityContext", "privileged"])
+	value != false
+	finding := {
+		"message": sprintf("%s runs privileged", [containers.label(container)]),
+		"field": sprintf("%s.securityContext.privileged", [path]),
+		"value": value,
+	}
+}
+`))
+	}
+	return modules
+}
+
+func BenchmarkEvaluate(b *testing.B) {
+	in := threeContainers(b)
+	data, err := json.Marshal(in.Object)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run(fmt.Sprintf("json.Unmarshal of the same %d bytes", len(data)), func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var object map[string]any
+			if err := json.Unmarshal(data, &object); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for _, extras := range []int{0, 23, 183} {
+		e := loaded(b, "", copies(extras)...)
+		b.Run(fmt.Sprintf("%d rules", len(e.Catalogue())), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if d := e.Evaluate(context.Background(), in); len(d.Findings) > 0 {
+					b.Fatal(show(b, d))
+				}
+			}
+		})
+	}
+	e := loaded(b, "")
+	claim := in
+	claim.Kind, claim.PodPath = engine.KindSandboxClaim, "template.spec.podTemplate"
+	b.Run("a claim", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			e.Evaluate(context.Background(), claim)
+		}
+	})
+	denied := in
+	denied.Pod = requestOf(b, sandbox, "hostPID: true", "hostNetwork: true", "volumes: [{name: a, hostPath: {path: /}}]").Pod
+	b.Run("a denied one", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			e.Evaluate(context.Background(), denied)
+		}
+	})
+}
+
+func BenchmarkLoad(b *testing.B) {
+	b.Run("cold", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			loaded(b, "")
+		}
+	})
+	b.Run("one rule changed", func(b *testing.B) {
+		b.ReportAllocs()
+		e := loaded(b, "")
+		n := 0
+		for b.Loop() {
+			n++
+			load(b, e, "", ruleFile("a", fmt.Sprintf("deny contains \"%d\" if input.kind == \"x\"\n", n)))
+		}
+	})
+}

@@ -45,6 +45,9 @@ func (c *Cluster) Up(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	if err := c.precheckAlone(); err != nil {
+		return err
+	}
 	state, why := c.health(ctx)
 	switch state {
 	case Running:
@@ -56,9 +59,6 @@ func (c *Cluster) Up(ctx context.Context) error {
 			return err
 		}
 	case Absent:
-	}
-	if err := c.precheckAlone(); err != nil {
-		return err
 	}
 	facts, err := precheck.Gather(layout.Ports())
 	if err != nil {

@@ -1,0 +1,96 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package app wires the controllers into a process: flags, configuration, manager,
+// health. Whatever keeps it from starting ends in one sentence that says what to do.
+package app
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+// Exit codes of the command.
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// Main runs the command until the context ends and returns its exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var options Options
+	flags := flag.NewFlagSet("agent-sandbox-controller", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	clientconfig.RegisterFlags(flags)
+	options.Bind(flags)
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		return exitUsage // the flag package has said why
+	}
+	if options.Version {
+		fmt.Fprintln(stdout, versionLine())
+		return exitOK
+	}
+	if err := options.Validate(); err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitUsage
+	}
+	if err := run(ctx, options, stderr); err != nil {
+		fmt.Fprintln(stderr, "agent-sandbox-controller:", err)
+		return exitError
+	}
+	return exitOK
+}
+
+func run(ctx context.Context, options Options, stderr io.Writer) error {
+	logger := zap.New(zap.UseFlagOptions(&options.Zap), zap.WriteTo(stderr), func(o *zap.Options) {
+		if o.StacktraceLevel == nil {
+			o.StacktraceLevel = zapcore.DPanicLevel // an error of a user is no fault of the code
+		}
+	})
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+
+	platform, err := config.Load(options.Config)
+	if err != nil {
+		return err
+	}
+	connection, err := connect(options)
+	if err != nil {
+		return err
+	}
+	if err := awaitKinds(ctx, connection); err != nil {
+		return err
+	}
+	mgr, err := newManager(ctx, connection, options, platform)
+	if err != nil {
+		return err
+	}
+	logger.Info("Starting", "version", versionLine())
+	return mgr.Start(ctx)
+}
+
+func connect(options Options) (*rest.Config, error) {
+	connection, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the apiserver: %w: run in a Pod, or set --kubeconfig or KUBECONFIG", err)
+	}
+	connection.QPS, connection.Burst = float32(options.KubeAPIQPS), options.KubeAPIBurst
+	connection.UserAgent = "agent-sandbox-controller"
+	return connection, nil
+}

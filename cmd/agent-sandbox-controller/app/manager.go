@@ -1,0 +1,142 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
+)
+
+const (
+	// leaseName is a fact of the API: two controllers never run at once in a namespace.
+	leaseName = "a3317529.agent-sandbox.x-k8s.io"
+	// A leader that dies is replaced within leaseDuration and retryPeriod, one that
+	// ends by itself within about two retryPeriods.
+	leaseDuration = 5 * time.Second
+	renewDeadline = 3 * time.Second
+	retryPeriod   = 500 * time.Millisecond
+
+	controllerName = "agent-sandbox-controller"
+)
+
+func newManager(ctx context.Context, connection *rest.Config, options Options, platform *config.Platform) (ctrl.Manager, error) {
+	managerOptions, err := managerOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(connection, managerOptions)
+	if err != nil {
+		return nil, fmt.Errorf("start the manager: %w", err)
+	}
+	reconciler := sandbox.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
+		sandbox.Settings{
+			Platform:          platform,
+			ClusterDomain:     options.ClusterDomain,
+			ConcurrentWorkers: options.SandboxConcurrentWorkers,
+		})
+	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
+		return nil, err
+	}
+	return mgr, addHealth(mgr)
+}
+
+func managerOptions(options Options) (ctrl.Options, error) {
+	scheme := k8sruntime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), agentsv1beta1.AddToScheme(scheme)); err != nil {
+		return ctrl.Options{}, fmt.Errorf("register kinds: %w", err)
+	}
+	byObject, err := sandbox.CacheByObject(options.CacheLabelSelectors)
+	if err != nil {
+		return ctrl.Options{}, err
+	}
+	return ctrl.Options{
+		Scheme: scheme,
+		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject},
+		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Metrics: metricsserver.Options{
+			BindAddress:   options.MetricsBindAddress,
+			ExtraHandlers: profiles(options.Profiling),
+		},
+		HealthProbeBindAddress:        options.HealthProbeBindAddress,
+		LeaderElection:                options.LeaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       options.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 new(leaseDuration),
+		RenewDeadline:                 new(renewDeadline),
+		RetryPeriod:                   new(retryPeriod),
+	}, nil
+}
+
+// profiles are the handlers of the profiles that were asked for.
+func profiles(p Profiling) map[string]http.Handler {
+	handlers := map[string]http.Handler{}
+	if p.CPU || p.All {
+		handlers["/debug/pprof/profile"] = http.HandlerFunc(pprof.Profile)
+	}
+	if p.All {
+		runtime.SetBlockProfileRate(p.BlockRate)
+		runtime.SetMutexProfileFraction(p.MutexFraction)
+		handlers["/debug/pprof/"] = http.HandlerFunc(pprof.Index)
+		handlers["/debug/pprof/cmdline"] = http.HandlerFunc(pprof.Cmdline)
+		handlers["/debug/pprof/symbol"] = http.HandlerFunc(pprof.Symbol)
+		handlers["/debug/pprof/trace"] = http.HandlerFunc(pprof.Trace)
+	}
+	return handlers
+}
+
+// addHealth serves /healthz, which says that the process runs, and /readyz, which
+// says that its caches are filled, so that it could take the lead at once.
+func addHealth(mgr ctrl.Manager) error {
+	filled := &cacheFilled{caches: mgr.GetCache()}
+	return errors.Join(
+		mgr.Add(filled),
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("caches", filled.check),
+	)
+}
+
+type cacheFilled struct {
+	caches cache.Cache
+	done   atomic.Bool
+}
+
+var _ manager.LeaderElectionRunnable = (*cacheFilled)(nil)
+
+// Start waits for the caches.
+func (c *cacheFilled) Start(ctx context.Context) error {
+	c.done.Store(c.caches.WaitForCacheSync(ctx))
+	return nil
+}
+
+// NeedLeaderElection says that replicas on stand-by fill their caches too.
+func (c *cacheFilled) NeedLeaderElection() bool { return false }
+
+func (c *cacheFilled) check(*http.Request) error {
+	if !c.done.Load() {
+		return errors.New("the caches are not filled yet")
+	}
+	return nil
+}

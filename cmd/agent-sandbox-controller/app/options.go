@@ -1,0 +1,168 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"net"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// Defaults of flags.
+const (
+	defaultConfig            = "/etc/agent-sandbox/platform.yaml"
+	defaultSandboxWorkers    = 100
+	defaultBurst             = 10
+	defaultBlockProfileRate  = 1_000_000
+	defaultMutexProfileShare = 10
+)
+
+// Options are what the command line says.
+type Options struct {
+	// Version prints the version and ends.
+	Version bool
+	// Config is the path of the platform configuration.
+	Config string
+	// Extensions turns the controllers of templates, pools and claims on.
+	Extensions bool
+	// LeaderElect lets one replica work while the others wait.
+	LeaderElect bool
+	// LeaderElectionNamespace is where the Lease lies; empty for our own namespace.
+	LeaderElectionNamespace string
+	// MetricsBindAddress serves metrics; "0" serves none.
+	MetricsBindAddress string
+	// HealthProbeBindAddress serves /healthz and /readyz; "0" serves none.
+	HealthProbeBindAddress string
+	// ClusterDomain ends the names of Services.
+	ClusterDomain string
+	// SandboxConcurrentWorkers is how many Sandboxes are worked on at once.
+	SandboxConcurrentWorkers int
+	// KubeAPIQPS is how many requests a second the apiserver gets; below 0 for no
+	// bound of our own.
+	KubeAPIQPS float64
+	// KubeAPIBurst is how many requests may come at once when KubeAPIQPS bounds them.
+	KubeAPIBurst int
+	// CacheLabelSelectors keeps only Pods and Services with the tracking label.
+	CacheLabelSelectors bool
+	// Profiling serves profiles on the port of the metrics.
+	Profiling Profiling
+	// Zap says how to log.
+	Zap zap.Options
+	// Reserved are flags that scripts of the API pass and that have no effect.
+	Reserved reservedFlags
+}
+
+// Profiling says which profiles are served.
+type Profiling struct {
+	// CPU serves /debug/pprof/profile.
+	CPU bool
+	// All serves everything below /debug/pprof.
+	All bool
+	// BlockRate and MutexFraction are the rates at which All samples.
+	BlockRate, MutexFraction int
+}
+
+// reservedFlags are taken so that a script for the API finds every flag it passes.
+// The controllers that they steer are not part of this binary yet.
+type reservedFlags struct {
+	workers      [3]int
+	poolBatch    int
+	poolDelay    time.Duration
+	poolRate     float64
+	poolGrace    time.Duration
+	poolRecheck  time.Duration
+	poolEviction bool
+	connections  int
+	separate     bool
+	claimEvents  bool
+	claimNotes   bool
+	writeBehind  time.Duration
+	tracing      bool
+}
+
+// Bind declares the flags.
+func (o *Options) Bind(flags *flag.FlagSet) {
+	flags.BoolVar(&o.Version, "version", false, "Print the version and exit.")
+	flags.StringVar(&o.Config, "config", defaultConfig, "Path of the platform configuration.")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "Let one replica work while the others stand by.")
+	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "",
+		"Namespace of the Lease. Empty means the namespace this process runs in.")
+	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8080", "Address of the metrics (plain HTTP); 0 serves none.")
+	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 serves none.")
+	flags.StringVar(&o.ClusterDomain, "cluster-domain", "cluster.local", "Domain of the cluster, which ends the names of Services.")
+	flags.IntVar(&o.SandboxConcurrentWorkers, "sandbox-concurrent-workers", defaultSandboxWorkers, "Sandboxes worked on at once.")
+	flags.Float64Var(&o.KubeAPIQPS, "kube-api-qps", -1, "Requests a second to the apiserver; negative for no bound of our own.")
+	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", defaultBurst, "Requests to the apiserver at once, when --kube-api-qps bounds them.")
+	flags.BoolVar(&o.CacheLabelSelectors, "cache-label-selectors", false,
+		"Keep only Pods and Services with the label agents.x-k8s.io/sandbox-name-hash in memory. "+
+			"Those that wait to be adopted must then have it too.")
+	flags.BoolVar(&o.Profiling.CPU, "enable-pprof", false, "Serve /debug/pprof/profile on the address of the metrics.")
+	flags.BoolVar(&o.Profiling.All, "enable-pprof-debug", false, "Serve all of /debug/pprof on the address of the metrics.")
+	flags.IntVar(&o.Profiling.BlockRate, "pprof-block-profile-rate", defaultBlockProfileRate,
+		"Nanoseconds blocked for each sample, with --enable-pprof-debug.")
+	flags.IntVar(&o.Profiling.MutexFraction, "pprof-mutex-profile-fraction", defaultMutexProfileShare,
+		"One in how many contentions is sampled, with --enable-pprof-debug.")
+	o.bindReserved(flags)
+	o.Zap.BindFlags(flags)
+}
+
+func (o *Options) bindReserved(flags *flag.FlagSet) {
+	const none = " (taken for scripts of the API; without effect in this version)"
+	r := &o.Reserved
+	flags.BoolVar(&o.Extensions, "extensions", false, "Run the controllers of templates, pools and claims"+none+".")
+	flags.IntVar(&r.workers[0], "sandbox-claim-concurrent-workers", 50, "Claims worked on at once"+none+".")
+	flags.IntVar(&r.workers[1], "sandbox-warm-pool-concurrent-workers", 1, "Pools worked on at once"+none+".")
+	flags.IntVar(&r.workers[2], "sandbox-template-concurrent-workers", 1, "Templates worked on at once"+none+".")
+	flags.IntVar(&r.poolBatch, "sandbox-warm-pool-max-batch-size", 300, "Sandboxes a pool makes at once"+none+".")
+	flags.DurationVar(&r.poolDelay, "sandbox-warm-pool-replenish-delay", 0, "Wait before a pool refills"+none+".")
+	flags.Float64Var(&r.poolRate, "sandbox-warm-pool-max-refill-rate", 0, "Sandboxes a second that a pool makes"+none+".")
+	flags.DurationVar(&r.poolGrace, "sandbox-warm-pool-readiness-grace-period", 5*time.Minute, "Time a member may be unready"+none+".")
+	flags.DurationVar(&r.poolRecheck, "sandbox-warm-pool-unschedulable-recheck-interval", time.Minute,
+		"Interval at which unschedulable members are looked at"+none+".")
+	flags.BoolVar(&r.poolEviction, "enable-warm-pool-eviction", true, "Let the cluster autoscaler evict members"+none+".")
+	flags.IntVar(&r.connections, "api-connections", 1, "Connections to the apiserver"+none+".")
+	flags.BoolVar(&r.separate, "separate-watch-connection", false, "A connection of its own for watches"+none+".")
+	flags.BoolVar(&r.claimEvents, "disable-claim-events", false, "Publish no Events of claims"+none+".")
+	flags.BoolVar(&r.claimNotes, "disable-claim-observability-annotations", false, "Write no time annotations on claims"+none+".")
+	flags.DurationVar(&r.writeBehind, "sandbox-write-behind-window", 0, "Delay of writes to the metadata of Pods"+none+".")
+	flags.BoolVar(&r.tracing, "enable-tracing", false, "Send traces"+none+".")
+}
+
+// Validate lists every flag that cannot be used, its value and the remedy.
+func (o *Options) Validate() error {
+	var errs []error
+	refuse := func(name string, value any, remedy string) {
+		errs = append(errs, fmt.Errorf("--%s=%v: %s", name, value, remedy))
+	}
+	if o.SandboxConcurrentWorkers < 1 {
+		refuse("sandbox-concurrent-workers", o.SandboxConcurrentWorkers, "give at least 1")
+	}
+	if o.KubeAPIBurst < 1 {
+		refuse("kube-api-burst", o.KubeAPIBurst, "give at least 1")
+	}
+	if math.IsNaN(o.KubeAPIQPS) || o.KubeAPIQPS == 0 || math.IsInf(o.KubeAPIQPS, 0) {
+		refuse("kube-api-qps", o.KubeAPIQPS, "give a positive number, or -1 for no bound")
+	}
+	if problems := validation.IsDNS1123Subdomain(o.ClusterDomain); len(problems) > 0 {
+		refuse("cluster-domain", o.ClusterDomain, "give a domain such as cluster.local: "+strings.Join(problems, "; "))
+	}
+	if o.Config == "" {
+		refuse("config", `""`, "give the path of the platform configuration")
+	}
+	for name, address := range map[string]string{
+		"metrics-bind-address": o.MetricsBindAddress, "health-probe-bind-address": o.HealthProbeBindAddress,
+	} {
+		if _, _, err := net.SplitHostPort(address); err != nil && address != "0" {
+			refuse(name, address, "give host:port such as :8080, or 0 to serve none")
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,27 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package isolation says which NetworkPolicies keep the Pod of a Sandbox apart.
+//
+// The package is pure: Choose turns the tier of a namespace and the wish of a
+// Sandbox into a Choice, and Policies turns a Choice into the NetworkPolicies that
+// must exist before the Pod does. The admission webhook and the controller share it,
+// so that both say the same of the same object.
+//
+// NetworkPolicies only ever add up, so the order is: one deny-all floor for a
+// namespace, which selects every Pod of a Sandbox, and policies that open what a
+// profile allows. Whatever is lost, closes.
+//
+// # Decisions
+//
+// 2026-11-29: The range of IPv4-mapped addresses (::ffff:0:0/96) is not among the
+// exceptions of ::/0. The apiserver reads it as an IPv4 range and refuses it as lying
+// outside ::/0, and no packet ever carries such an address.
+//
+// 2026-11-29: 168.63.129.16, the address at which one cloud serves its virtual
+// machines their credentials, is public and therefore an exception of its own.
+//
+// 2026-11-29: The cluster's DNS servers lie in the cluster's own ranges. A profile
+// adds them back by Pod, not by address, so that a Pod that takes over the address
+// of another opens nothing.
+package isolation

@@ -1,0 +1,172 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package isolation
+
+import (
+	"cmp"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+const (
+	// FloorName is the name of the policy that denies everything.
+	FloorName = "agent-sandbox-deny-all"
+	// NamespaceIngressName is the name of the policy that lets Pods of the same
+	// namespace in.
+	NamespaceIngressName = "agent-sandbox-ingress-namespace"
+	// Manager is the value of the label keys.ManagedBy on every policy of this package.
+	Manager = "agent-sandbox-controller"
+
+	profilePrefix = "agent-sandbox-egress-"
+	dnsPort       = 53
+)
+
+// ProfileName is the name of the policy of an egress profile.
+func ProfileName(profile string) string {
+	return profilePrefix + profile
+}
+
+// Policies are the policies that must exist in the namespace before a Pod of this
+// Choice may, the floor first. None of them has an owner: they serve every Sandbox
+// of the namespace.
+func Policies(namespace string, c Choice, p *config.Platform) []*networkingv1.NetworkPolicy {
+	policies := []*networkingv1.NetworkPolicy{Floor(namespace), Profile(namespace, c.Profile, p)}
+	if c.Ingress == IngressNamespace {
+		policies = append(policies, NamespaceIngress(namespace))
+	}
+	return policies
+}
+
+// SelectedBy lists the names of the policies of this package that select a Pod with
+// these labels.
+func SelectedBy(podLabels map[string]string) []string {
+	if podLabels[keys.Sandbox] != "true" {
+		return nil
+	}
+	names := []string{FloorName}
+	if profile := podLabels[keys.EgressProfile]; profile != "" {
+		names = append(names, ProfileName(profile))
+	}
+	if podLabels[keys.Ingress] == string(IngressNamespace) {
+		names = append(names, NamespaceIngressName)
+	}
+	return names
+}
+
+// Floor denies every Pod of a Sandbox everything.
+func Floor(namespace string) *networkingv1.NetworkPolicy {
+	return policy(namespace, FloorName, nil, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
+}
+
+// Profile opens what the egress profile of that name allows, and the way in for the
+// router. A profile that the configuration does not have opens nothing.
+func Profile(namespace, name string, p *config.Platform) *networkingv1.NetworkPolicy {
+	np := policy(namespace, ProfileName(name), map[string]string{keys.EgressProfile: name},
+		networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
+	np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{
+		{From: []networkingv1.NetworkPolicyPeer{podsOf(p.Router)}},
+	}
+	np.Spec.Egress = egress(p.EgressProfiles[name], p.Cluster)
+	return np
+}
+
+// NamespaceIngress lets the Pods of the namespace connect to the Sandboxes whose
+// Choice says so.
+func NamespaceIngress(namespace string) *networkingv1.NetworkPolicy {
+	np := policy(namespace, NamespaceIngressName, map[string]string{keys.Ingress: string(IngressNamespace)},
+		networkingv1.PolicyTypeIngress)
+	np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{
+		{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}},
+	}
+	return np
+}
+
+func policy(namespace, name string, selects map[string]string, types ...networkingv1.PolicyType) *networkingv1.NetworkPolicy {
+	labels := map[string]string{keys.Sandbox: "true"}
+	for key, value := range selects {
+		labels[key] = value
+	}
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      name,
+			Labels:    map[string]string{keys.ManagedBy: Manager},
+		},
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: labels},
+			PolicyTypes: types,
+		},
+	}
+}
+
+func egress(profile config.EgressProfile, cluster config.Cluster) []networkingv1.NetworkPolicyEgressRule {
+	var rules []networkingv1.NetworkPolicyEgressRule
+	if profile.DNS {
+		rules = append(rules, dnsRule(cluster))
+	}
+	if profile.Internet {
+		rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: internet(cluster.CIDRs)})
+	}
+	for _, rule := range profile.Rules {
+		rules = append(rules, customRule(rule))
+	}
+	return rules
+}
+
+func dnsRule(cluster config.Cluster) networkingv1.NetworkPolicyEgressRule {
+	to := []networkingv1.NetworkPolicyPeer{podsOf(cluster.DNS)}
+	for _, text := range cluster.DNSAddresses {
+		if address, err := netip.ParseAddr(text); err == nil { // the configuration was checked when it was read
+			host := netip.PrefixFrom(address, address.BitLen())
+			to = append(to, networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: host.String()}})
+		}
+	}
+	return networkingv1.NetworkPolicyEgressRule{
+		To: to,
+		Ports: []networkingv1.NetworkPolicyPort{
+			port(corev1.ProtocolUDP, intstr.FromInt32(dnsPort), nil),
+			port(corev1.ProtocolTCP, intstr.FromInt32(dnsPort), nil),
+		},
+	}
+}
+
+func customRule(rule config.EgressRule) networkingv1.NetworkPolicyEgressRule {
+	var out networkingv1.NetworkPolicyEgressRule
+	for _, cidr := range rule.CIDRs {
+		out.To = append(out.To, networkingv1.NetworkPolicyPeer{
+			IPBlock: &networkingv1.IPBlock{CIDR: cidr, Except: within(cidr, rule.Except)},
+		})
+	}
+	if rule.NamespaceSelector != nil || rule.PodSelector != nil {
+		out.To = append(out.To, networkingv1.NetworkPolicyPeer{
+			NamespaceSelector: rule.NamespaceSelector.DeepCopy(),
+			PodSelector:       rule.PodSelector.DeepCopy(),
+		})
+	}
+	for _, p := range rule.Ports {
+		protocol := corev1.Protocol(cmp.Or(p.Protocol, string(corev1.ProtocolTCP)))
+		out.Ports = append(out.Ports, port(protocol, p.Port, p.EndPort))
+	}
+	return out
+}
+
+// port names the protocol even where the apiserver would, so that what it stores
+// equals what was asked for.
+func port(protocol corev1.Protocol, number intstr.IntOrString, end *int32) networkingv1.NetworkPolicyPort {
+	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &number, EndPort: end}
+}
+
+func podsOf(peer config.Peer) networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: peer.Namespace}},
+		PodSelector:       &metav1.LabelSelector{MatchLabels: peer.PodLabels},
+	}
+}

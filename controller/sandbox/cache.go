@@ -1,0 +1,120 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+)
+
+// Names of the indexes of the cache.
+const (
+	// indexPodBySandbox finds Pods by the UID of the Sandbox that controls them.
+	indexPodBySandbox = "sandbox.uid"
+	// indexPodByPolicy finds Pods of Sandboxes by the names of the isolation policies
+	// that select them.
+	indexPodByPolicy = "sandbox.policy"
+	// indexSandboxByClaim finds Sandboxes by the names of their volume claims.
+	indexSandboxByClaim = "sandbox.claim"
+)
+
+// CacheByObject says what the cache keeps of each kind that this package reads. With
+// trackedOnly it keeps only Pods and Services that have the tracking label; those
+// that wait to be adopted must then have it too.
+func CacheByObject(trackedOnly bool) (map[client.Object]cache.ByObject, error) {
+	tracked := labels.Everything()
+	if trackedOnly {
+		exists, err := labels.NewRequirement(keys.SandboxNameHash, selection.Exists, nil)
+		if err != nil {
+			return nil, fmt.Errorf("select by the tracking label: %w", err)
+		}
+		tracked = labels.NewSelector().Add(*exists)
+	}
+	managed := labels.SelectorFromValidatedSet(labels.Set{keys.ManagedBy: isolation.Manager})
+	return map[client.Object]cache.ByObject{
+		&corev1.Pod{}:                 {Label: tracked, Transform: stripPod},
+		&corev1.Service{}:             {Label: tracked},
+		&networkingv1.NetworkPolicy{}: {Label: managed},
+		&corev1.Namespace{}:           {Transform: stripNamespace},
+	}, nil
+}
+
+// stripPod keeps of a Pod what this package reads: metadata, the node, and the part
+// of the status that conditions rest on. Of Pods that no Sandbox has to do with even
+// less. Patches of stripped Pods are of metadata only, so that nothing stripped can
+// be taken for removed.
+func stripPod(object any) (any, error) {
+	pod, isPod := object.(*corev1.Pod)
+	if !isPod {
+		return object, nil // a tombstone
+	}
+	pod.ManagedFields, pod.Finalizers = nil, nil
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	pod.Status = corev1.PodStatus{
+		Phase: pod.Status.Phase, Conditions: pod.Status.Conditions, PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs,
+	}
+	if controllingSandbox(pod) == nil {
+		pod.Annotations, pod.Status = nil, corev1.PodStatus{}
+	}
+	return pod, nil
+}
+
+func stripNamespace(object any) (any, error) {
+	namespace, isNamespace := object.(*corev1.Namespace)
+	if !isNamespace {
+		return object, nil
+	}
+	namespace.ManagedFields, namespace.Annotations = nil, nil
+	return namespace, nil
+}
+
+// declareIndexes must run before the cache starts.
+func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		name   string
+		object client.Object
+		values client.IndexerFunc
+	}{
+		{indexPodBySandbox, &corev1.Pod{}, podSandbox},
+		{indexPodByPolicy, &corev1.Pod{}, podPolicies},
+		{indexSandboxByClaim, &agentsv1beta1.Sandbox{}, sandboxClaims},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
+			return fmt.Errorf("declare index %s: %w", index.name, err)
+		}
+	}
+	return nil
+}
+
+func podSandbox(object client.Object) []string {
+	if owner := controllingSandbox(object); owner != nil {
+		return []string{string(owner.UID)}
+	}
+	return nil
+}
+
+func podPolicies(object client.Object) []string {
+	if controllingSandbox(object) == nil || object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	return isolation.SelectedBy(object.GetLabels())
+}
+
+func sandboxClaims(object client.Object) []string {
+	if sandbox, isSandbox := object.(*agentsv1beta1.Sandbox); isSandbox {
+		return claimNames(sandbox)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+// fieldOwner is the name under which the apiserver records this controller's writes.
+const fieldOwner = client.FieldOwner("sandbox-controller")
+
+// +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes,verbs=get;list;watch;update;patch;delete
+// +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Settings are what the platform engineer decides for the Sandbox controller.
+type Settings struct {
+	// Platform is the platform configuration.
+	Platform *config.Platform
+	// ClusterDomain ends the names of Services, such as cluster.local.
+	ClusterDomain string
+	// ConcurrentWorkers is how many Sandboxes are worked on at once.
+	ConcurrentWorkers int
+}
+
+// Reconciler keeps Sandboxes.
+type Reconciler struct {
+	client   client.Client
+	live     client.Reader
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	settings Settings
+
+	policies policyKeeper
+	births   births
+	timers   timers
+}
+
+// New makes a Reconciler. The client reads from a cache with the indexes that
+// SetupWithManager declares and sees its own writes; live reads from the apiserver.
+func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
+	return &Reconciler{
+		client:   cached,
+		live:     live,
+		recorder: recorder,
+		clock:    clk,
+		settings: settings,
+		policies: policyKeeper{client: cached, live: live},
+	}
+}
+
+// phase is one part of the work on a Sandbox. Its error becomes part of the Ready
+// condition and does not keep the next phase from running.
+type phase func(context.Context, *scope) error
+
+// Reconcile brings one Sandbox closer to its spec and writes its status once at most.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	sandbox, err := lookUp(ctx, r.client, request.Namespace, request.Name, &agentsv1beta1.Sandbox{})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if sandbox == nil || sandbox.DeletionTimestamp != nil {
+		r.births.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	s, err := r.gather(ctx, sandbox)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	for _, run := range r.phases(s) {
+		s.problems.add(run(ctx, s))
+	}
+	return ctrl.Result{}, r.conclude(ctx, s)
+}
+
+// phases are the parts in their order: each may rest on what those before it set.
+func (r *Reconciler) phases(s *scope) []phase {
+	if s.expired() {
+		return []phase{r.phaseExpiry}
+	}
+	return []phase{r.phaseIsolation, r.phaseVolumes, r.phasePod, r.phaseService}
+}
+
+// conclude writes the status, tells of it, and sets the timer for the next pass.
+func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
+	if s.superseded {
+		return s.problems.outcome()
+	}
+	key := client.ObjectKeyFromObject(s.sandbox)
+	status := desiredStatus(s, r.settings.ClusterDomain)
+	if until, wait := mayWait(s, status, r.births.of(key)); wait {
+		s.wakeAt(until)
+	} else {
+		r.births.forget(key)
+		r.tell(s, status)
+		s.problems.add(r.writeStatus(ctx, s, status))
+	}
+	if at := s.sandbox.Spec.ShutdownTime; at != nil && !s.expired() {
+		s.wakeAt(at.Time)
+	}
+	if at := s.overdueAt(); !at.IsZero() && !s.overdue() {
+		s.wakeAt(at)
+	}
+	if !s.wake.IsZero() {
+		r.timers.wake(ctrl.Request{NamespacedName: key}, s.wake.Sub(s.now))
+	}
+	return s.problems.outcome()
+}
+
+// timers put a Sandbox back into the work queue later, whether its pass ended well
+// or not.
+type timers struct {
+	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[ctrl.Request]]
+}
+
+// Start takes the queue; it is called when the controller starts.
+func (t *timers) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	t.queue.Store(&queue)
+	return nil
+}
+
+func (t *timers) wake(request ctrl.Request, after time.Duration) {
+	if queue := t.queue.Load(); queue != nil {
+		(*queue).AddAfter(request, after)
+	}
+}

@@ -1,0 +1,43 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sandbox keeps the Pod, the volumes, the Service and the isolation of each
+// Sandbox as its spec wants them, and says in its status how far that has come.
+//
+// One pass reads everything it needs into a scope (gather.go), runs the phases in
+// order (phase_*.go) and concludes: conditions, one status write at most, Events.
+// What a phase decides is a pure function of the scope (pod.go, metadata.go,
+// volumes.go, service.go, floor.go, conditions.go, status.go); a phase only carries
+// it out. Nothing that somebody else made is changed or deleted, and no finalizer is
+// ever set: what a Sandbox owns dies with it by garbage collection.
+//
+// # Decisions
+//
+// 2026-11-29: A Sandbox finds its Pods by the UID in their controller reference, not
+// by the hash of its name: hashes can be made to collide, and a tenant may take the
+// label off a Pod. The label is still set, and repaired, for those who select by it.
+//
+// 2026-11-29: The annotation pod-name goes in one PATCH to where it belongs: the name
+// of the Pod that is there or about to be made, and away once a suspended Sandbox has
+// none. The way through an empty annotation, which costs a second write, is left out.
+//
+// 2026-11-29: Isolation policies are created and updated whole, not applied. An apply
+// leaves empty lists out, and what an apply leaves out, another writer may fill: an
+// egress list that he adds to the deny-all floor would stay. Should the same come for
+// a hundred Sandboxes at once, one of them writes and the others wait for it.
+//
+// 2026-11-29: The client is asked to let reads see its own writes. A pass therefore
+// never repeats a write because the cache lags behind, and the budget of writes
+// holds. Lists are exempt: they would wait for the writes of every other Sandbox.
+//
+// 2026-11-29: A user's mistake is not retried; what mends it is watched instead: the
+// Sandbox, its namespace's tier, and whatever sits in the place of its Pod, Service
+// or volume.
+//
+// 2026-11-29: When a Sandbox expires is kept in a timer beside the work queue and not
+// in the result of a pass, because a pass that ends in an error has no result.
+//
+// 2026-11-29: A change of a namespace's tier reaches every Sandbox there, running or
+// not: labels of running Pods follow, so that a stricter tier closes at once. One
+// whose profile the new tier does not allow says so in Ready and keeps what it had.
+package sandbox

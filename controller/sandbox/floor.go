@@ -1,0 +1,94 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+// floorRefusals lists why a Pod may not be made, whatever admission said when the
+// Sandbox was stored: it may have been absent, exempt or older. Each refusal names
+// the field, the value and the remedy.
+func floorRefusals(pod *corev1.PodSpec, tier config.RuntimeClass) field.ErrorList {
+	at := field.NewPath("spec", "podTemplate", "spec")
+	refusals := hostNamespaceRefusals(pod, at)
+	if pod.AutomountServiceAccountToken != nil && *pod.AutomountServiceAccountToken {
+		refusals = append(refusals, field.Invalid(at.Child("automountServiceAccountToken"), true,
+			"a sandbox gets no credentials of the cluster: set it to false"))
+	}
+	for i := range pod.Volumes {
+		if host := pod.Volumes[i].HostPath; host != nil {
+			refusals = append(refusals, field.Invalid(at.Child("volumes").Index(i).Child("hostPath", "path"), host.Path,
+				"a sandbox sees no files of the node: use an emptyDir or a volumeClaimTemplate"))
+		}
+	}
+	refusals = append(refusals, containerRefusals(pod, at)...)
+	return append(refusals, runtimeClassRefusals(pod, at, tier)...)
+}
+
+func hostNamespaceRefusals(pod *corev1.PodSpec, at *field.Path) field.ErrorList {
+	var refusals field.ErrorList
+	for _, shared := range []struct {
+		name string
+		set  bool
+	}{{"hostNetwork", pod.HostNetwork}, {"hostPID", pod.HostPID}, {"hostIPC", pod.HostIPC}} {
+		if shared.set {
+			refusals = append(refusals, field.Invalid(at.Child(shared.name), true,
+				"a sandbox shares no namespace with the node: remove the field"))
+		}
+	}
+	return refusals
+}
+
+func containerRefusals(pod *corev1.PodSpec, at *field.Path) field.ErrorList {
+	var refusals field.ErrorList
+	for i := range pod.InitContainers {
+		refusals = append(refusals, containerRefusal(&pod.InitContainers[i], at.Child("initContainers").Index(i))...)
+	}
+	for i := range pod.Containers {
+		refusals = append(refusals, containerRefusal(&pod.Containers[i], at.Child("containers").Index(i))...)
+	}
+	for i := range pod.EphemeralContainers {
+		container := corev1.Container(pod.EphemeralContainers[i].EphemeralContainerCommon)
+		refusals = append(refusals, containerRefusal(&container, at.Child("ephemeralContainers").Index(i))...)
+	}
+	return refusals
+}
+
+func containerRefusal(container *corev1.Container, at *field.Path) field.ErrorList {
+	var refusals field.ErrorList
+	if sc := container.SecurityContext; sc != nil && sc.Privileged != nil && *sc.Privileged {
+		refusals = append(refusals, field.Invalid(at.Child("securityContext", "privileged"), true,
+			"a privileged container is the node's root: remove the field"))
+	}
+	for i, port := range container.Ports {
+		if port.HostPort != 0 {
+			refusals = append(refusals, field.Invalid(at.Child("ports").Index(i).Child("hostPort"), port.HostPort,
+				"a sandbox takes no port of the node: remove the field, and ask for a Service with spec.service"))
+		}
+	}
+	return refusals
+}
+
+func runtimeClassRefusals(pod *corev1.PodSpec, at *field.Path, tier config.RuntimeClass) field.ErrorList {
+	if !tier.Required {
+		return nil
+	}
+	class := ""
+	if pod.RuntimeClassName != nil {
+		class = *pod.RuntimeClassName
+	}
+	if slices.Contains(tier.Classes, class) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at.Child("runtimeClassName"), class,
+		fmt.Sprintf("the tier of the namespace requires one of: %s", strings.Join(tier.Classes, ", ")))}
+}

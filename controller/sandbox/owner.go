@@ -1,0 +1,66 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+)
+
+// ownership is whose an object is, seen from one Sandbox.
+type ownership int
+
+const (
+	ours ownership = iota
+	foreign
+	unowned
+)
+
+func ownershipOf(object metav1.Object, sandbox *agentsv1beta1.Sandbox) ownership {
+	switch owner := metav1.GetControllerOf(object); {
+	case owner == nil:
+		return unowned
+	case owner.UID == sandbox.UID:
+		return ours
+	default:
+		return foreign
+	}
+}
+
+// controllingSandbox is the controller reference of an object if it names a Sandbox.
+func controllingSandbox(object metav1.Object) *metav1.OwnerReference {
+	owner := metav1.GetControllerOf(object)
+	if owner == nil || owner.Kind != agentsv1beta1.SandboxKind {
+		return nil
+	}
+	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != agentsv1beta1.GroupName {
+		return nil
+	}
+	return owner
+}
+
+func controllerRef(sandbox *agentsv1beta1.Sandbox) metav1.OwnerReference {
+	return *metav1.NewControllerRef(sandbox, agentsv1beta1.GroupVersion.WithKind(agentsv1beta1.SandboxKind))
+}
+
+// mayAdopt says why an object that the Sandbox does not control may not become its
+// own; nil when it may.
+func mayAdopt(kind string, object metav1.Object, sandbox *agentsv1beta1.Sandbox) error {
+	if owner := metav1.GetControllerOf(object); owner != nil {
+		return userErrorf("%s %q is owned by %s/%s (UID: %s), not by sandbox %q",
+			kind, object.GetName(), owner.Kind, owner.Name, owner.UID, sandbox.Name)
+	}
+	if object.GetDeletionTimestamp() != nil {
+		return userErrorf("cannot adopt unowned %s %q: it is being deleted; ours is made once it is gone", kind, object.GetName())
+	}
+	labels := object.GetLabels()
+	if labels[keys.Adoptable] == "true" || labels[keys.SandboxNameHash] == keys.NameHash(sandbox.Name) {
+		return nil
+	}
+	return userErrorf("cannot adopt unowned %s %q: missing required pool authorization label (%q) or sandbox tracking label (%q)",
+		kind, object.GetName(), keys.Adoptable, keys.SandboxNameHash)
+}

@@ -1,0 +1,187 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+)
+
+// phasePod makes, adopts, keeps or deletes the Pod. It makes none before isolation
+// and volumes are there.
+func (r *Reconciler) phasePod(ctx context.Context, s *scope) error {
+	if err := r.confirmNoPod(ctx, s); err != nil {
+		s.podUnknown = true
+		return err
+	}
+	if len(s.owned) == 1 {
+		s.pod = s.owned[0]
+	}
+	if err := r.trackPodName(ctx, s); err != nil {
+		return err
+	}
+	action, err := decidePod(s)
+	if err != nil {
+		return err
+	}
+	switch action {
+	case podCreate:
+		return r.createPod(ctx, s)
+	case podAdopt:
+		return r.adoptPod(ctx, s)
+	case podSync:
+		return r.syncPod(ctx, s)
+	case podDelete:
+		return r.deleteOwned(ctx, s.pod)
+	case podNone:
+	}
+	return nil
+}
+
+// confirmNoPod asks the apiserver before a Sandbox is called suspended: a client that
+// reads so may take its volumes away.
+func (r *Reconciler) confirmNoPod(ctx context.Context, s *scope) error {
+	known := meta.IsStatusConditionTrue(s.sandbox.Status.Conditions, agentsv1beta1.ConditionSuspended)
+	if !s.suspended() || known || len(s.owned) > 0 || s.squatter != nil {
+		return nil
+	}
+	named, err := lookUp(ctx, r.live, s.sandbox.Namespace, trackedPodName(s.sandbox), &corev1.Pod{})
+	if err != nil {
+		return err
+	}
+	s.setPods(nil, named)
+	return nil
+}
+
+// trackPodName brings the annotation pod-name in line. It does so before there is a
+// Pod, because clients read it as soon as the Sandbox is Ready.
+func (r *Reconciler) trackPodName(ctx context.Context, s *scope) error {
+	want, known := desiredPodName(s)
+	if !known || s.sandbox.Annotations[keys.PodName] == want {
+		return nil
+	}
+	sandbox := s.sandbox.DeepCopy()
+	delete(sandbox.Annotations, keys.PodName)
+	if want != "" {
+		if sandbox.Annotations == nil {
+			sandbox.Annotations = map[string]string{}
+		}
+		sandbox.Annotations[keys.PodName] = want
+	}
+	err := r.client.Patch(ctx, sandbox, client.MergeFrom(s.sandbox), fieldOwner)
+	if err != nil {
+		return fmt.Errorf("write annotation %s: %w", keys.PodName, client.IgnoreNotFound(err))
+	}
+	return nil
+}
+
+func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
+	if !s.isolated || !s.volumesReady {
+		return nil // the phase that failed has said so
+	}
+	pod := buildPod(s.sandbox, s.choice)
+	if err := s.checkFloor(&pod.Spec); err != nil {
+		return err
+	}
+	err := r.client.Create(ctx, pod, fieldOwner)
+	switch {
+	case err == nil:
+		s.pod = pod
+		r.births.note(client.ObjectKeyFromObject(s.sandbox), r.clock.Now())
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return r.meetExisting(ctx, s)
+	default:
+		s.podRefused = apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+		return fmt.Errorf("create pod: %w", err)
+	}
+}
+
+// checkFloor refuses a Pod that lies below what every sandbox must keep to.
+func (s *scope) checkFloor(pod *corev1.PodSpec) error {
+	if refusals := floorRefusals(pod, s.tier.RuntimeClass); len(refusals) > 0 {
+		s.podRefused = true
+		return userError{refusals.ToAggregate()}
+	}
+	return nil
+}
+
+// meetExisting looks at a Pod that the cache did not know.
+func (r *Reconciler) meetExisting(ctx context.Context, s *scope) error {
+	named, err := lookUp(ctx, r.live, s.sandbox.Namespace, s.sandbox.Name, &corev1.Pod{})
+	if err != nil {
+		return err
+	}
+	s.setPods(nil, named)
+	if len(s.owned) == 1 {
+		s.pod = s.owned[0]
+		return nil
+	}
+	if s.squatter != nil {
+		if err := mayAdopt("pod", s.squatter, s.sandbox); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("pod %q came or went while ours was being made", s.sandbox.Name)
+}
+
+// adoptPod takes over a Pod that its owner marked, if it is what ours would be: the
+// apiserver says in a dry run what that is.
+func (r *Reconciler) adoptPod(ctx context.Context, s *scope) error {
+	if !s.isolated || !s.volumesReady {
+		return nil
+	}
+	want := buildPod(s.sandbox, s.choice)
+	if err := s.checkFloor(&want.Spec); err != nil {
+		return err
+	}
+	want.Name, want.GenerateName = "", s.sandbox.Name+"-"
+	if err := r.client.Create(ctx, want, fieldOwner, client.DryRunAll, client.DisableReadYourWritesConsistency); err != nil {
+		s.podRefused = apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+		return fmt.Errorf("try pod: %w", err)
+	}
+	running, err := lookUp(ctx, r.live, s.sandbox.Namespace, s.squatter.Name, &corev1.Pod{})
+	if err != nil || running == nil {
+		return err
+	}
+	if differing := specDifferences(&running.Spec, &want.Spec); len(differing) > 0 {
+		return userErrorf("cannot adopt unowned pod %q: it differs from the podTemplate in %s", running.Name, strings.Join(differing, ", "))
+	}
+	adopted := running.DeepCopy()
+	adopted.OwnerReferences = append(adopted.OwnerReferences, controllerRef(s.sandbox))
+	desiredPodMetadata(s.sandbox, s.choice).applyTo(adopted)
+	// The list of owners is replaced whole: another that came meanwhile must not go.
+	patch := client.MergeFromWithOptions(running, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, adopted, patch, fieldOwner); err != nil {
+		return fmt.Errorf("adopt pod %q: %w", running.Name, err)
+	}
+	s.pod = adopted
+	return nil
+}
+
+// syncPod brings labels and annotations of the running Pod in line. Its spec stays
+// what it was when the Pod was made.
+func (r *Reconciler) syncPod(ctx context.Context, s *scope) error {
+	if !s.isolated {
+		return nil // labels decide which policies hold: no change before those exist
+	}
+	pod := s.pod.DeepCopy()
+	if !desiredPodMetadata(s.sandbox, s.choice).applyTo(pod) {
+		return nil
+	}
+	if err := r.client.Patch(ctx, pod, client.MergeFrom(s.pod), fieldOwner); err != nil {
+		return fmt.Errorf("write metadata of pod %q: %w", pod.Name, err)
+	}
+	s.pod = pod
+	return nil
+}

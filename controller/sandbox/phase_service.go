@@ -1,0 +1,82 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// phaseService makes, repairs, adopts or deletes the headless Service. It leaves
+// everything alone while more Pods than one claim to be the Sandbox's.
+func (r *Reconciler) phaseService(ctx context.Context, s *scope) error {
+	if _, multiple := s.problems.multiplePods(); multiple {
+		return nil
+	}
+	action, err := decideService(s)
+	if err != nil {
+		return err
+	}
+	switch action {
+	case serviceCreate:
+		err = r.createService(ctx, s)
+	case serviceRepair:
+		err = r.repairService(ctx, s)
+	case serviceAdopt:
+		err = r.adoptService(ctx, s)
+	case serviceDelete:
+		err = r.deleteOwned(ctx, s.foundService)
+	case serviceNone:
+	}
+	if err != nil {
+		return fmt.Errorf("service %q: %w", s.sandbox.Name, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) createService(ctx context.Context, s *scope) error {
+	service := buildService(s.sandbox)
+	if err := r.client.Create(ctx, service, fieldOwner); err != nil {
+		return err
+	}
+	s.service = service
+	return nil
+}
+
+func (r *Reconciler) repairService(ctx context.Context, s *scope) error {
+	service := s.foundService.DeepCopy()
+	if repairService(service, s.sandbox) {
+		if err := r.client.Patch(ctx, service, client.MergeFrom(s.foundService), fieldOwner); err != nil {
+			return err
+		}
+	}
+	s.service = service
+	return nil
+}
+
+func (r *Reconciler) adoptService(ctx context.Context, s *scope) error {
+	service := s.foundService.DeepCopy()
+	adoptService(service, s.sandbox)
+	if err := r.client.Update(ctx, service, fieldOwner); err != nil {
+		return err
+	}
+	s.service = service
+	return nil
+}
+
+// deleteOwned deletes an object of ours, and no later one of the same name.
+func (r *Reconciler) deleteOwned(ctx context.Context, object client.Object) error {
+	if object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	uid := object.GetUID()
+	return client.IgnoreNotFound(r.client.Delete(ctx, object, client.Preconditions{UID: &uid}))
+}
+
+func serviceFQDN(service *corev1.Service, domain string) string {
+	return fmt.Sprintf("%s.%s.svc.%s", service.Name, service.Namespace, domain)
+}

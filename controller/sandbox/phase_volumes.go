@@ -1,0 +1,68 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// phaseVolumes makes the volume claims of the Sandbox, suspended or not. The spec of
+// one that exists is never changed.
+func (r *Reconciler) phaseVolumes(ctx context.Context, s *scope) error {
+	var errs []error
+	for i := range s.sandbox.Spec.VolumeClaimTemplates {
+		claim := buildClaim(s.sandbox, &s.sandbox.Spec.VolumeClaimTemplates[i])
+		if err := r.ensureClaim(ctx, s, claim); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	s.volumesReady = len(errs) == 0
+	return errors.Join(errs...)
+}
+
+func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, want *corev1.PersistentVolumeClaim) error {
+	found := s.claims[want.Name]
+	if found == nil {
+		if err := r.client.Create(ctx, want, fieldOwner); err != nil {
+			return fmt.Errorf("create persistentvolumeclaim %q: %w", want.Name, err)
+		}
+		return nil
+	}
+	if ownershipOf(found, s.sandbox) == ours {
+		return claimGoing(s, found)
+	}
+	if err := mayAdopt("persistentvolumeclaim", found, s.sandbox); err != nil {
+		return err
+	}
+	adopted := found.DeepCopy()
+	adopted.OwnerReferences = append(adopted.OwnerReferences, controllerRef(s.sandbox))
+	if adopted.Labels == nil {
+		adopted.Labels = map[string]string{}
+	}
+	for key, value := range want.Labels {
+		adopted.Labels[key] = value
+	}
+	// The list of owners is replaced whole: another that came meanwhile must not go.
+	patch := client.MergeFromWithOptions(found, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, adopted, patch, fieldOwner); err != nil {
+		return fmt.Errorf("adopt persistentvolumeclaim %q: %w", want.Name, err)
+	}
+	return nil
+}
+
+// claimGoing stands in the way of a new Pod while somebody deletes a volume: the Pod
+// would never start. The running Pod keeps the volume, and works on.
+func claimGoing(s *scope, claim *corev1.PersistentVolumeClaim) error {
+	if claim.DeletionTimestamp == nil || len(s.owned) > 0 {
+		return nil
+	}
+	return userErrorf("persistentvolumeclaim %q is being deleted since %s; a new, empty one is made once it is gone",
+		claim.Name, claim.DeletionTimestamp.UTC().Format(metav1.RFC3339Micro))
+}

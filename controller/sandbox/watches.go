@@ -1,0 +1,147 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+)
+
+const (
+	firstRetry = 200 * time.Millisecond
+	// lastRetry bounds the back-off: a full quota may have room again at any time.
+	lastRetry = time.Minute
+	// passTimeout ends a pass that hangs, for example on a cache that lost its watch.
+	passTimeout = time.Minute
+	// representatives are how many Sandboxes are woken for one isolation policy that
+	// changed. One mends it; more are asked in case that one is about to go.
+	representatives = 8
+)
+
+// SetupWithManager declares indexes and watches and registers the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	if err := declareIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("sandbox").
+		For(&agentsv1beta1.Sandbox{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.sandboxOf)).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.sandboxOf)).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfClaim)).
+		Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfPolicy),
+			builder.WithPredicates(changedOrGone())).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfNamespace),
+			builder.WithPredicates(tierChanged())).
+		WatchesRawSource(source.Func(r.timers.Start)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
+			ReconciliationTimeout:   passTimeout,
+			EnableWarmup:            new(true),
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up the sandbox controller: %w", err)
+	}
+	return nil
+}
+
+// sandboxOf maps an object to the Sandbox that controls it, or else to the Sandbox in
+// whose place it sits: that one waits for it to go or to be handed over.
+func (r *Reconciler) sandboxOf(ctx context.Context, object client.Object) []ctrl.Request {
+	if owner := controllingSandbox(object); owner != nil {
+		return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}}}
+	}
+	key := client.ObjectKeyFromObject(object)
+	var sandbox agentsv1beta1.Sandbox
+	if err := r.client.Get(ctx, key, &sandbox, glance); err != nil {
+		return nil // there is none of that name
+	}
+	return []ctrl.Request{{NamespacedName: key}}
+}
+
+// glance reads the cache as it is and copies nothing.
+var glance = &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
+
+// sandboxesOfClaim maps a volume claim to the Sandboxes that have one of that name.
+func (r *Reconciler) sandboxesOfClaim(ctx context.Context, object client.Object) []ctrl.Request {
+	var sandboxes agentsv1beta1.SandboxList
+	err := r.client.List(ctx, &sandboxes, client.InNamespace(object.GetNamespace()),
+		client.MatchingFields{indexSandboxByClaim: object.GetName()}, eventually)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of a volume claim", "persistentVolumeClaim", object.GetName())
+		return nil
+	}
+	return requestsFor(sandboxes.Items)
+}
+
+// sandboxesOfPolicy maps an isolation policy to a few Sandboxes whose Pods it selects.
+func (r *Reconciler) sandboxesOfPolicy(ctx context.Context, object client.Object) []ctrl.Request {
+	var pods corev1.PodList
+	err := r.client.List(ctx, &pods, client.InNamespace(object.GetNamespace()), client.Limit(representatives),
+		client.MatchingFields{indexPodByPolicy: object.GetName()}, eventually)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of an isolation policy", "networkPolicy", object.GetName())
+		return nil
+	}
+	var requests []ctrl.Request
+	for i := range pods.Items {
+		if owner := controllingSandbox(&pods.Items[i]); owner != nil {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}})
+		}
+	}
+	return requests
+}
+
+// sandboxesOfNamespace maps a namespace to all its Sandboxes.
+func (r *Reconciler) sandboxesOfNamespace(ctx context.Context, object client.Object) []ctrl.Request {
+	var sandboxes agentsv1beta1.SandboxList
+	if err := r.client.List(ctx, &sandboxes, client.InNamespace(object.GetName()), eventually); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of a namespace", "namespace", object.GetName())
+		return nil
+	}
+	return requestsFor(sandboxes.Items)
+}
+
+func requestsFor(sandboxes []agentsv1beta1.Sandbox) []ctrl.Request {
+	requests := make([]ctrl.Request, 0, len(sandboxes))
+	for i := range sandboxes {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&sandboxes[i])})
+	}
+	return requests
+}
+
+// changedOrGone leaves out policies that appear: whoever made one has read it.
+func changedOrGone() predicate.Predicate {
+	return predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
+}
+
+func tierChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetLabels()[keys.Tier] != e.ObjectNew.GetLabels()[keys.Tier]
+		},
+	}
+}

@@ -76,3 +76,7 @@ test_allows_where_the_tier_does_not_ask[note] if {
 	count(runtimeclass_required.deny) == 0 with input as in_tier(fixtures.plain, tier)
 	count(runtimeclass_required.deny) == 0 with input as in_tier(fixtures.pod_with({"runtimeClassName": "other"}), tier)
 }
+
+test_allows_without_a_tier if {
+	count(runtimeclass_required.deny) == 0 with input as fixtures.sandbox(fixtures.plain)
+}

@@ -1,0 +1,139 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/pod-security-admission/policy"
+)
+
+func TestDangerousBuiltinsAreNotAllowed(t *testing.T) {
+	dangerous := []string{
+		"http.send", "net.lookup_ip_addr", "opa.runtime", "rand.intn", "uuid.rfc4122", "json.match_schema",
+		"json.verify_schema", "io.jwt.encode_sign", "io.jwt.encode_sign_raw", "io.jwt.decode_verify",
+		"crypto.x509.parse_and_verify_certificates", "crypto.x509.parse_keypair", "crypto.parse_private_keys",
+		"providers.aws.sign_req", "rego.parse_module", "trace", "numbers.range", "numbers.range_step",
+		"net.cidr_expand", "graph.reachable_paths", "bits.lsh", "strings.replace_n", "strings.render_template",
+		"object.union_n", "walk", "graphql.parse", "units.parse", "units.parse_bytes",
+	}
+	caps := capabilities()
+	if len(caps.Builtins) != len(allowedBuiltins) {
+		t.Errorf("%d builtins, %d are listed: one that is listed does not exist", len(caps.Builtins), len(allowedBuiltins))
+	}
+	if caps.AllowNet == nil || len(caps.AllowNet) != 0 {
+		t.Error("a host may be reached")
+	}
+	for _, builtin := range caps.Builtins {
+		if slices.Contains(dangerous, builtin.Name) {
+			t.Errorf("%s is allowed", builtin.Name)
+		}
+		if builtin.IsNondeterministic() && builtin.Name != "time.now_ns" {
+			t.Errorf("%s is allowed and depends on more than its input", builtin.Name)
+		}
+	}
+	for _, name := range dangerous {
+		if _, ok := ast.BuiltinMap[name]; !ok {
+			t.Errorf("%s is no builtin any more", name)
+		}
+	}
+}
+
+func TestEveryCheckOfPodSecurityHasAPlaceAndARemedy(t *testing.T) {
+	for _, check := range policy.DefaultChecks() {
+		p, ok := places[check.ID]
+		if !ok || p.remedy == "" || len(p.pod)+len(p.container)+len(p.volume) == 0 {
+			t.Errorf("check %s has no place or no remedy", check.ID)
+		}
+	}
+	if got, want := len(places), len(policy.DefaultChecks()); got != want {
+		t.Errorf("%d places for %d checks", got, want)
+	}
+}
+
+// regoQuantity is lib.quantities.parse as a function.
+func regoQuantity(tb testing.TB) func(text string) map[string]any {
+	tb.Helper()
+	options := []func(*rego.Rego){rego.Query("data.lib.quantities.parse(input)")}
+	for _, name := range []string{"quantities", "values"} {
+		content, err := os.ReadFile("../lib/" + name + ".rego")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		options = append(options, rego.Module(name, string(content)))
+	}
+	query, err := rego.New(options...).PrepareForEval(context.Background())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return func(text string) map[string]any {
+		results, err := query.Eval(context.Background(), rego.EvalInput(text))
+		if err != nil || len(results) != 1 {
+			tb.Fatalf("parse(%q): %v, %v", text, results, err)
+		}
+		object, ok := results[0].Expressions[0].Value.(map[string]any)
+		if !ok {
+			tb.Fatalf("parse(%q) is %v", text, results[0])
+		}
+		return object
+	}
+}
+
+var quantityTexts = []string{
+	"0", "00", "-0", "+1", "1", "2.", ".5", "0.5", "-1.5", "100m", "5n", "1u", "1001u", "999999999n", "1000000001n",
+	"2k", "1M", "1G", "1T", "1P", "1E", "1E0", "1e3", "1E+3", "1e-3", "1e007", "1e18", "1e19", "1e30", "1e99", "1e-99",
+	"1Ki", "1.5Gi", "0.1Ki", "0.0001Ki", "7.9Ei", "8Ei", "9Ei", "-9Ei", "8388608Ti", "9223372036854775807",
+	"9223372036854775808", "123456789012345678901234567890", "0.1234567891", "1.0000000001", "4294967296m",
+	"0.000000000000000000000000000001", "1.7976931348623157e30", "1e", "e3", "1e+", "Ki", "", ".", "-", "+", " 1", "1 ",
+	"1K", "1GB", "1i", "0x1", "1_000", "1e1.5", "--1", "1..2", "NaN", "Inf", "1e100", "1Kii", "١",
+}
+
+// checkQuantity compares Go with Rego, and both with Kubernetes where that has an answer of 64 bits.
+func checkQuantity(tb testing.TB, fromRego func(string) map[string]any, text string) {
+	tb.Helper()
+	data, err := json.Marshal(quantity(text))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	got, err := json.Marshal(fromRego(text))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if diff := cmp.Diff(string(data), string(got)); diff != "" {
+		tb.Errorf("%q (-Go +Rego):\n%s", text, diff)
+	}
+	parsed, err := resource.ParseQuantity(text)
+	small := resource.MustParse("9e15")
+	if err != nil || quantity(text)["error"] != nil || parsed.Sign() < 0 || parsed.Cmp(small) > 0 {
+		return
+	}
+	want := fmt.Sprintf(`{"bytes":%d,"milli":%d}`, parsed.Value(), parsed.MilliValue())
+	if diff := cmp.Diff(want, string(data)); diff != "" {
+		tb.Errorf("%q (-Kubernetes +ours):\n%s", text, diff)
+	}
+}
+
+func TestQuantitiesAreThoseOfKubernetes(t *testing.T) {
+	fromRego := regoQuantity(t)
+	for _, text := range quantityTexts {
+		checkQuantity(t, fromRego, text)
+	}
+}
+
+func FuzzQuantity(f *testing.F) {
+	for _, text := range quantityTexts {
+		f.Add(text)
+	}
+	fromRego := regoQuantity(f)
+	f.Fuzz(func(t *testing.T, text string) { checkQuantity(t, fromRego, text) })
+}

@@ -1,0 +1,279 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// onlyPodSecurity returns the findings of the two rules.
+func onlyPodSecurity(d engine.Decision) []engine.Finding {
+	var found []engine.Finding
+	for _, f := range d.Findings {
+		if strings.HasPrefix(f.Rule, "pss-") {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// tier is the JSON of a tier's Pod Security.
+func tier(deny, warn, version string) map[string]any {
+	return map[string]any{"podSecurity": map[string]any{"deny": deny, "warn": warn, "version": version}}
+}
+
+const (
+	base = "spec.podTemplate.spec"
+	main = base + ".containers[0]"
+)
+
+func TestPodSecurityNamesTheFieldOfEachCheck(t *testing.T) {
+	container := func(fields string) string { return "containers: [{name: a, image: 'a:1', " + fields + "}]" }
+	baseline := func(field, value string) []brief { return []brief{{engine.RulePSSBaseline, "Deny", field, value}} }
+	cases := map[string]struct {
+		changes []string
+		want    []brief
+	}{
+		"Privileged": {[]string{container("securityContext: {privileged: true}")}, baseline(main+".securityContext.privileged", "true")},
+		"Privileged init container": {
+			[]string{"initContainers: [{name: a, image: a}, {name: b, image: b, securityContext: {privileged: true}}]"},
+			baseline(base+".initContainers[1].securityContext.privileged", "true"),
+		},
+		"Privileged ephemeral container": {
+			[]string{"ephemeralContainers: [{name: a, image: a, securityContext: {privileged: true}}]"},
+			baseline(base+".ephemeralContainers[0].securityContext.privileged", "true"),
+		},
+		"Host namespaces": {[]string{"hostIPC: true", "hostPID: false"}, baseline(base+".hostIPC", "true")},
+		"Host path": {
+			[]string{"volumes: [{name: a, emptyDir: {}}, {name: b, hostPath: {path: /}}]"},
+			baseline(base+".volumes[1].hostPath", `{"path":"/"}`),
+		},
+		"Host path behind another source": {
+			[]string{"volumes: [{name: b, configMap: {name: a}, hostPath: {path: /}}]"}, baseline(base+".volumes[0].hostPath", `{"path":"/"}`),
+		},
+		"Host port": {
+			[]string{container("ports: [{containerPort: 1, hostPort: 2}]")},
+			baseline(main+".ports", `[{"containerPort":1,"hostPort":2}]`),
+		},
+		"Capabilities": {
+			[]string{container("securityContext: {capabilities: {add: [SYS_ADMIN]}}")},
+			baseline(main+".securityContext.capabilities.add", `["SYS_ADMIN"]`),
+		},
+		"Proc mount": {
+			[]string{container("securityContext: {procMount: Unmasked}")}, baseline(main+".securityContext.procMount", "Unmasked"),
+		},
+		"Proc mount with user namespaces": {
+			[]string{"hostUsers: false", container("securityContext: {procMount: Unmasked}")},
+			baseline(main+".securityContext.procMount", "Unmasked"),
+		},
+		"Seccomp of the Pod": {
+			[]string{"securityContext: {seccompProfile: {type: Unconfined}}"}, baseline(base+".securityContext.seccompProfile.type", "Unconfined"),
+		},
+		"Seccomp of a container": {
+			[]string{container("securityContext: {seccompProfile: {type: Unconfined}}")},
+			baseline(main+".securityContext.seccompProfile.type", "Unconfined"),
+		},
+		"AppArmor": {
+			[]string{"securityContext: {appArmorProfile: {type: Unconfined}}"}, baseline(base+".securityContext.appArmorProfile.type", "Unconfined"),
+		},
+		"SELinux": {
+			[]string{"securityContext: {seLinuxOptions: {user: system_u}}"}, baseline(base+".securityContext.seLinuxOptions", `{"user":"system_u"}`),
+		},
+		"Sysctls": {
+			[]string{"securityContext: {sysctls: [{name: kernel.msgmax, value: '1'}]}"},
+			baseline(base+".securityContext.sysctls", `[{"name":"kernel.msgmax","value":"1"}]`),
+		},
+		"Host process": {
+			[]string{"securityContext: {windowsOptions: {hostProcess: true}}"},
+			baseline(base+".securityContext.windowsOptions.hostProcess", "true"),
+		},
+		"Probe of another host": {
+			[]string{container("livenessProbe: {httpGet: {host: 169.254.169.254, port: 80}}")},
+			baseline(main+".livenessProbe", `{"httpGet":{"host":"169.254.169.254","port":80}}`),
+		},
+		"Nothing": {},
+	}
+	e := loaded(t, "")
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := requestOf(t, sandbox, tc.changes...)
+			in.Tier = tier("baseline", "", "v1.37")
+			found := onlyPodSecurity(e.Evaluate(context.Background(), in))
+			if diff := cmp.Diff(tc.want, briefs(found)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			for _, f := range found {
+				if f.Remediation == "" || f.Remediation == "Change the field as the finding says." || f.Message == "" {
+					t.Errorf("no remedy of its own: %s", show(t, f))
+				}
+			}
+		})
+	}
+}
+
+func TestPodSecurityRestricted(t *testing.T) {
+	hardened := "containers: [{name: a, image: 'a:1', securityContext: " +
+		"{allowPrivilegeEscalation: false, runAsNonRoot: true, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}}]"
+	restricted := func(field, value string) brief { return brief{engine.RulePSSRestricted, "Deny", field, value} }
+	cases := map[string]struct {
+		changes []string
+		want    []brief
+	}{
+		"A hardened container passes": {changes: []string{hardened}},
+		"Everything is missing": {
+			changes: []string{"containers: [{name: a, image: 'a:1'}]"},
+			want: []brief{
+				restricted(main+".securityContext.allowPrivilegeEscalation", ""),
+				restricted(main+".securityContext.capabilities", ""),
+				restricted(main+".securityContext.runAsNonRoot", ""),
+				restricted(main+".securityContext.seccompProfile.type", ""),
+			},
+		},
+		"Root in a user namespace": {
+			changes: []string{hardened, "hostUsers: false", "securityContext: {runAsUser: 0}"},
+			want:    []brief{restricted(base+".securityContext.runAsUser", "0")},
+		},
+		"A volume type": {
+			changes: []string{hardened, "volumes: [{name: a, nfs: {server: a, path: /}}]"},
+			want:    []brief{restricted(base+".volumes[0].nfs", `{"path":"/","server":"a"}`)},
+		},
+		"A hostPath is reported once": {
+			changes: []string{hardened, "volumes: [{name: a, hostPath: {path: /}}]"},
+			want:    []brief{{engine.RulePSSBaseline, "Deny", base + ".volumes[0].hostPath", `{"path":"/"}`}},
+		},
+		"Windows does not switch checks off": {
+			changes: []string{
+				"os: {name: windows}",
+				"containers: [{name: a, image: 'a:1', securityContext: {runAsNonRoot: true, capabilities: {add: [SYS_ADMIN], drop: [ALL]}, " +
+					"allowPrivilegeEscalation: false, seccompProfile: {type: RuntimeDefault}}}]",
+			},
+			want: []brief{
+				{engine.RulePSSBaseline, "Deny", main + ".securityContext.capabilities.add", `["SYS_ADMIN"]`},
+				restricted(main+".securityContext.capabilities", `{"add":["SYS_ADMIN"],"drop":["ALL"]}`),
+			},
+		},
+		"Two sources of a volume": {
+			changes: []string{hardened, "volumes: [{name: b, configMap: {name: a}, hostPath: {path: /}}]"},
+			want:    []brief{{engine.RulePSSBaseline, "Deny", base + ".volumes[0].hostPath", `{"path":"/"}`}},
+		},
+		"runAsNonRoot false for the Pod": {
+			changes: []string{hardened, "securityContext: {runAsNonRoot: false}"},
+			want:    []brief{restricted(base+".securityContext.runAsNonRoot", "false")},
+		},
+	}
+	e := loaded(t, "")
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := requestOf(t, sandbox, tc.changes...)
+			in.Tier = tier("restricted", "", "v1.37")
+			if diff := cmp.Diff(tc.want, briefs(onlyPodSecurity(e.Evaluate(context.Background(), in)))); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatDecidesOnPodSecurity(t *testing.T) {
+	enforce := func(level, version string) map[string]string {
+		labels := map[string]string{"pod-security.kubernetes.io/enforce": level}
+		if version != "" {
+			labels["pod-security.kubernetes.io/enforce-version"] = version
+		}
+		return labels
+	}
+	// The Pod breaks one check of each level.
+	cases := map[string]struct {
+		tier          map[string]any
+		labels        map[string]string
+		configuration string
+		// want maps rule to enforcement.
+		want map[string]string
+	}{
+		"A tier that denies baseline and warns of restricted": {
+			tier: tier("baseline", "restricted", "v1.37"), want: map[string]string{"pss-baseline": "Deny", "pss-restricted": "Warn"},
+		},
+		"A tier that denies restricted": {
+			tier: tier("restricted", "", "v1.37"), want: map[string]string{"pss-baseline": "Deny", "pss-restricted": "Deny"},
+		},
+		"A tier that only warns": {
+			tier: tier("privileged", "baseline", "v1.37"), want: map[string]string{"pss-baseline": "Warn"},
+		},
+		"A tier that asks for nothing":     {tier: tier("privileged", "", "v1.37"), want: map[string]string{}},
+		"No tier":                          {want: map[string]string{"pss-baseline": "Deny", "pss-restricted": "Warn"}},
+		"A level that cannot be read":      {tier: tier("basline", "", "v1.37"), want: map[string]string{"pss-baseline": "Deny", "pss-restricted": "Deny"}},
+		"The label raises":                 {tier: tier("privileged", "", "v1.37"), labels: enforce("restricted", ""), want: map[string]string{"pss-baseline": "Deny", "pss-restricted": "Deny"}},
+		"The label does not lower":         {tier: tier("baseline", "", "v1.37"), labels: enforce("privileged", ""), want: map[string]string{"pss-baseline": "Deny"}},
+		"The label raises one of two":      {tier: tier("privileged", "restricted", "v1.37"), labels: enforce("baseline", ""), want: map[string]string{"pss-baseline": "Deny", "pss-restricted": "Warn"}},
+		"A label that cannot be read":      {tier: tier("privileged", "", "v1.37"), labels: enforce("strict", ""), want: map[string]string{"pss-baseline": "Deny", "pss-restricted": "Deny"}},
+		"A newer version is the latest":    {tier: tier("privileged", "", "v1.37"), labels: enforce("baseline", "v1.99"), want: map[string]string{"pss-baseline": "Deny"}},
+		"An older version knows less":      {tier: tier("baseline", "", "v1.30"), want: map[string]string{}},
+		"The version of the label":         {tier: tier("baseline", "", "v1.30"), labels: enforce("baseline", "v1.34"), want: map[string]string{"pss-baseline": "Deny"}},
+		"The configuration raises":         {tier: tier("baseline", "", "v1.37"), configuration: "rules: {pss-restricted: {enforcement: Deny}}", want: map[string]string{"pss-baseline": "Deny", "pss-restricted": "Deny"}},
+		"The configuration lowers no tier": {tier: tier("baseline", "", "v1.37"), configuration: "rules: {pss-baseline: {enforcement: Audit}}", want: map[string]string{"pss-baseline": "Deny"}},
+		"The configuration without a tier": {configuration: "rules: {pss-baseline: {enforcement: Audit}, pss-restricted: {enforcement: 'Off'}}", want: map[string]string{"pss-baseline": "Audit"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			// The check of probes exists from 1.34, that of privilege escalation from 1.8.
+			in := requestOf(t, sandbox, "containers: [{name: a, image: 'a:1', readinessProbe: {tcpSocket: {host: a, port: 1}}}]")
+			in.Tier, in.Namespace.Labels = tc.tier, tc.labels
+			got := map[string]string{}
+			for _, f := range onlyPodSecurity(loaded(t, tc.configuration).Evaluate(context.Background(), in)) {
+				if other, ok := got[f.Rule]; ok && other != string(f.Enforcement) {
+					t.Errorf("%s has two enforcements: %s", f.Rule, show(t, f))
+				}
+				got[f.Rule] = string(f.Enforcement)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("enforcements (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAPodThatCannotBeReadIsDenied(t *testing.T) {
+	for name, change := range map[string]string{
+		"Containers as an object":    "containers: {a: {name: a}}",
+		"A context as text":          "securityContext: privileged",
+		"A boolean as text":          "hostNetwork: 'true'",
+		"A quantity that is none":    "containers: [{name: a, resources: {limits: {cpu: lots}}}]",
+		"A container that is a list": "containers: [[]]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := onlyPodSecurity(loaded(t, "").Evaluate(context.Background(), requestOf(t, sandbox, change)))
+			if len(found) != 1 || !found[0].Failure || found[0].Enforcement != engine.Deny {
+				t.Errorf("want one failure that denies, got %s", show(t, found))
+			}
+		})
+	}
+	in := requestOf(t, sandbox)
+	in.Pod = map[string]any{"spec": "x"}
+	if found := onlyPodSecurity(loaded(t, "").Evaluate(context.Background(), in)); len(found) != 1 || !found[0].Failure {
+		t.Errorf("a spec that is text: %s", show(t, found))
+	}
+}
+
+func TestPodSecurityReadsTheAnnotationsOfTheTemplate(t *testing.T) {
+	in := requestOf(t, sandbox)
+	key := "container.apparmor.security.beta.kubernetes.io/workspace"
+	in.Object["metadata"].(map[string]any)["annotations"] = map[string]any{key: "unconfined"}
+	e := loaded(t, "")
+	if found := onlyPodSecurity(e.Evaluate(context.Background(), in)); len(found) != 0 {
+		t.Errorf("annotations of the Sandbox count: %s", show(t, found))
+	}
+	in.Pod["metadata"].(map[string]any)["annotations"] = map[string]any{key: "unconfined"}
+	if found := onlyPodSecurity(e.Evaluate(context.Background(), in)); len(found) != 1 || found[0].Failure {
+		t.Errorf("annotations of the template do not count: %s", show(t, found))
+	}
+	delete(in.Pod, "metadata")
+	if found := onlyPodSecurity(e.Evaluate(context.Background(), in)); len(found) != 0 {
+		t.Errorf("a Pod without metadata: %s", show(t, found))
+	}
+}

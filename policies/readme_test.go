@@ -1,0 +1,70 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policies_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/cover"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// TestTheFirstRuleOfTheReadmeWorks loads the rule that the README writes, runs the test that it
+// writes for it, and configures it as it does.
+func TestTheFirstRuleOfTheReadmeWorks(t *testing.T) {
+	content, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```rego\n(.*?)```").FindAllStringSubmatch(string(content), -1)
+	configuration := regexp.MustCompile("(?s)```yaml\n(rules:.*?)```").FindStringSubmatch(string(content))
+	if len(blocks) != 2 || configuration == nil {
+		t.Fatalf("%d blocks of Rego, configuration %q", len(blocks), configuration)
+	}
+	rule, test := blocks[0][1], blocks[1][1]
+
+	modules := maps.Clone(regoModules(t))
+	for name, text := range map[string]string{"team-label.rego": rule, "team-label_test.rego": test} {
+		modules[name] = ast.MustParseModuleWithOpts(text, ast.ParserOptions{RegoVersion: ast.RegoV1})
+		modules[name].Package.Location.File = name
+	}
+	ran := 0
+	for _, r := range runRego(t, modules, cover.New()) {
+		if r.Package == "data.policies.acme.team_label_test" {
+			ran++
+			if !r.Pass() {
+				t.Errorf("%s does not pass", r.Name)
+			}
+		}
+	}
+	if ran != 2 {
+		t.Errorf("%d tests ran, want 2", ran)
+	}
+
+	library, err := policies.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := engine.ParseConfiguration("policy.yaml", []byte(configuration[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := e.Load(context.Background(), append(library, engine.Module{
+		Source: "configmap/agent-sandbox-system/acme-policies", Name: "team-label.rego", Content: []byte(rule),
+	}), cfg)
+	if err != nil || len(report.Broken) > 0 {
+		t.Errorf("the rule does not load: %v %v", err, report.Broken)
+	}
+}

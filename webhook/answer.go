@@ -1,0 +1,176 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// Bounds of an answer. The list of causes is longer than the message.
+const (
+	maxListed   = 20
+	maxCauses   = 100
+	maxWarnings = 20
+	maxValue    = 100
+	maxText     = 600
+)
+
+// us names the webhook in errors of its own: the apiserver shows them as those of
+// the request.
+const us = "agent-sandbox admission"
+
+// errNotReady is the reason of a refusal before the policies are loaded.
+var errNotReady = errors.New("the policies are not loaded yet, so nothing can be judged: try again in a few seconds")
+
+// respond turns a verdict into the answer to the apiserver.
+func respond(req admission.Request, v verdict) admission.Response {
+	denials, warnings := v.with(engine.Deny), v.with(engine.Warn)
+	response := admission.Allowed("")
+	if len(denials) > 0 {
+		response = admission.Denied(message(denials))
+		response.Result.Status = metav1.StatusFailure
+		response.Result.Details = &metav1.StatusDetails{
+			Name: req.Name, Group: req.Kind.Group, Kind: req.Kind.Kind, Causes: causes(denials),
+		}
+	}
+	response.AuditAnnotations = auditAnnotations(v)
+	for i, f := range warnings {
+		if i == maxWarnings {
+			response.Warnings = append(response.Warnings, fmt.Sprintf("%d more warnings", len(warnings)-i))
+			break
+		}
+		response.Warnings = append(response.Warnings, text(f))
+	}
+	return response
+}
+
+// message lists the findings for a person.
+func message(findings []engine.Finding) string {
+	if len(findings) == 1 {
+		return text(findings[0])
+	}
+	lines := []string{fmt.Sprintf("%d findings:", len(findings))}
+	for i, f := range findings {
+		if i == maxListed {
+			lines = append(lines, fmt.Sprintf("and %d more, see status.details.causes", len(findings)-i))
+			break
+		}
+		lines = append(lines, "- "+text(f))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// text is one finding as a line: rule: field (value): message. Fix: remediation.
+func text(f engine.Finding) string {
+	var b strings.Builder
+	b.WriteString(f.Rule + ": ")
+	if f.Field != "" {
+		b.WriteString(f.Field)
+		if value := shown(f); value != "" {
+			b.WriteString(" (" + value + ")")
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(shorten(explained(f), maxText))
+	return b.String()
+}
+
+func explained(f engine.Finding) string {
+	explanation := strings.TrimSuffix(oneLine(f.Message), ".") + "."
+	if f.Remediation != "" {
+		explanation += " Fix: " + oneLine(f.Remediation)
+	}
+	return explanation
+}
+
+func causes(findings []engine.Finding) []metav1.StatusCause {
+	var list []metav1.StatusCause
+	for _, f := range findings[:min(len(findings), maxCauses)] {
+		explanation := shorten(explained(f), maxText)
+		if value := shown(f); value != "" {
+			explanation = "(" + value + ") " + explanation
+		}
+		list = append(list, metav1.StatusCause{Type: metav1.CauseType(f.Rule), Field: f.Field, Message: explanation})
+	}
+	return list
+}
+
+// shown is the value of a finding as far as it may be shown: values of environment
+// variables are secrets, also within an object that a rule shows as a whole.
+func shown(f engine.Finding) string {
+	variable := strings.Contains(f.Field, ".env[") && !strings.HasSuffix(f.Field, ".name")
+	composite := strings.HasPrefix(f.Value, "{") || strings.HasPrefix(f.Value, "[")
+	if variable || composite && (strings.Contains(f.Value, `"env"`) || strings.Contains(f.Value, `"value"`)) {
+		return ""
+	}
+	return shorten(oneLine(f.Value), maxValue)
+}
+
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// shorten cuts a text to a number of bytes, at the border of a character.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const mark = "..."
+	cut := limit - len(mark)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + mark
+}
+
+// auditAnnotations name, for the apiserver's audit log, the policies in force and
+// the rules that had something to say.
+func auditAnnotations(v verdict) map[string]string {
+	annotations := map[string]string{}
+	set := func(key, value string) {
+		if value != "" {
+			annotations[key] = value
+		}
+	}
+	set("policy-digest", v.digest)
+	set("denied", rules(v.with(engine.Deny)))
+	set("warned", rules(v.with(engine.Warn)))
+	set("audited", rules(v.with(engine.Audit)))
+	set("tolerated", rules(v.tolerated))
+	return annotations
+}
+
+func rules(findings []engine.Finding) string {
+	var ids []string
+	for _, f := range findings {
+		ids = append(ids, f.Rule)
+	}
+	slices.Sort(ids)
+	return strings.Join(slices.Compact(ids), ",")
+}
+
+// notReady refuses a request that cannot be judged yet.
+func notReady() admission.Response {
+	response := admission.Errored(http.StatusServiceUnavailable, fmt.Errorf("%s: %s: %w", us, ruleNotReady, errNotReady))
+	response.Result.Reason = metav1.StatusReasonServiceUnavailable
+	response.Result.Details = &metav1.StatusDetails{
+		Causes: []metav1.StatusCause{{Type: ruleNotReady, Message: errNotReady.Error()}},
+	}
+	return response
+}
+
+// failed refuses a request because of a fault of ours.
+func failed(code int32, err error) admission.Response {
+	return admission.Errored(code, fmt.Errorf("%s refused the request because of a fault of its own, not of the object: %w", us, err))
+}

@@ -1,0 +1,63 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package webhook is the admission server: it hardens what a tenant left open and
+// judges what he asks for, before it is stored.
+//
+// # What the server expects of the webhook configurations
+//
+// The configurations are objects of the chart. They have no caBundle and no Secret
+// data: the provider of the certificate writes those.
+//
+//   - /mutate: CREATE and UPDATE of sandboxes (agents.x-k8s.io), sandboxtemplates and
+//     sandboxclaims (extensions.agents.x-k8s.io). failurePolicy may be Ignore, since
+//     validation refuses what should have been set and is not.
+//   - /validate: CREATE and UPDATE of sandboxes, sandboxtemplates, sandboxwarmpools and
+//     sandboxclaims, and UPDATE of sandboxwarmpools/scale. failurePolicy Fail.
+//   - /validate-policy: CREATE and UPDATE of configmaps in the release namespace with
+//     an objectSelector on platform.agents.x-k8s.io/policy-source=true. failurePolicy
+//     Ignore: loading checks again.
+//   - All: v1beta1 only, scope Namespaced, matchPolicy Equivalent, sideEffects None,
+//     admissionReviewVersions [v1], timeoutSeconds 5 (the engine decides within 2),
+//     reinvocationPolicy IfNeeded for /mutate (a second pass changes nothing).
+//   - namespaceSelector leaves out kube-system, kube-node-lease and the release's own
+//     namespace by kubernetes.io/metadata.name, but for /validate-policy.
+//   - matchConditions may skip updates by the controllers' ServiceAccount, by the
+//     garbage collector and by the namespace controller, and updates that change
+//     neither spec nor labels, annotations or ownerReferences. The server gives the
+//     same answer without them; they only spare the call. Creations by the
+//     controllers must reach /validate. DELETE and CONNECT are allowed if sent.
+//
+// The controllers' users are told by --controller-users: they may write reserved keys
+// and owners, and create kinds that the tier keeps from tenants. The policies hold
+// for them too.
+//
+// # What is decided
+//
+// A refusal is 403 Forbidden with one message and one cause a finding. Faults of our
+// own are 500, and 503 before the first policies are loaded: they are in-band, so
+// that a failurePolicy cannot turn them into an admission, and they name themselves.
+// Warnings are findings that refuse nothing. Audit annotations carry the digest of
+// the policies and the rules that had something to say.
+//
+// # Decisions
+//
+// 2026-11-29, ratchet: an update is refused for what it brings in only. A finding is
+// old if its rule, its place (by names, not indexes) and its value are; each old one
+// excuses a single new one. The failure of a rule, and a tier that nobody defined,
+// excuse nothing once the spec changes. Considered: judging only when the spec
+// changed, which lets an old fault block the correction of another.
+//
+// 2026-11-29, what a claim brings and its template does not take (env, volumes,
+// clashing metadata) is a warning: the API reports it in the claim's Ready condition,
+// clients know those reasons, and the template may change. Reserved keys are refused.
+//
+// 2026-11-29, reserved keys that the controllers wrote may not be removed by users:
+// replacing an object without them would detach it. Apply and patch keep them.
+//
+// 2026-11-29, policy ConfigMaps: a rule may be configured in one ConfigMap only. One
+// that disappears stays in force until the webhook restarts; to take rules out at
+// once, empty the ConfigMap first. Before the first load, a configuration that cannot
+// be read keeps the replica unready, as going on without it might allow what it
+// denies; a rule that does not load does not, it is a finding for its kinds.
+package webhook

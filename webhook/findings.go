@@ -1,0 +1,73 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/defaults"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+	"github.com/agent-sandbox-platform/agent-sandbox/webhook/validation"
+)
+
+// strictness orders enforcements.
+var strictness = map[engine.Enforcement]int{engine.Deny: 0, engine.Warn: 1, engine.Audit: 2, engine.Off: 3}
+
+// ofFaults turns the faults of the API's own rules into findings.
+func ofFaults(faults []validation.Fault) []engine.Finding {
+	findings := make([]engine.Finding, 0, len(faults))
+	for _, fault := range faults {
+		f := engine.Finding{
+			Rule: fault.Rule, Severity: engine.High, Enforcement: engine.Deny, Field: fault.Field,
+			Message: fault.Detail, Remediation: fault.Remedy,
+			// Without a tier nobody can say what the object may do.
+			Failure: fault.Rule == validation.RuleTier,
+		}
+		if fault.BadValue != nil {
+			f.Value = fmt.Sprint(fault.BadValue)
+		}
+		if fault.Warning {
+			f.Severity, f.Enforcement = engine.Low, engine.Warn
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// ofUnmet turns hardened defaults that are still unset into findings.
+func ofUnmet(request defaults.Request) []engine.Finding {
+	errs := defaults.Unmet(request)
+	findings := make([]engine.Finding, 0, len(errs))
+	for _, err := range errs {
+		findings = append(findings, engine.Finding{
+			Rule: ruleDefaults, Severity: engine.High, Enforcement: engine.Deny, Field: err.Field, Message: err.Detail,
+			Remediation: "If it happens again, set the field yourself, and tell the platform team.",
+		})
+	}
+	return findings
+}
+
+// merge joins findings in a stable order: what refuses comes first. Of two findings
+// of one rule about one field, the stricter stays; the API's own come first.
+func merge(own, policies []engine.Finding) []engine.Finding {
+	findings := slices.Clone(own)
+	for _, f := range policies {
+		same := slices.IndexFunc(own, func(other engine.Finding) bool { return other.Rule == f.Rule && other.Field == f.Field })
+		switch {
+		case same < 0:
+			findings = append(findings, f)
+		case strictness[f.Enforcement] < strictness[own[same].Enforcement]:
+			findings[same] = f
+		}
+	}
+	slices.SortStableFunc(findings, func(a, b engine.Finding) int {
+		return cmp.Or(
+			cmp.Compare(strictness[a.Enforcement], strictness[b.Enforcement]),
+			cmp.Compare(a.Field, b.Field), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message),
+		)
+	})
+	return findings
+}

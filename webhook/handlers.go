@@ -1,0 +1,105 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/defaults"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// Paths of the handlers.
+const (
+	PathMutate         = "/mutate"
+	PathValidate       = "/validate"
+	PathValidatePolicy = "/validate-policy"
+)
+
+// Mutate sets hardened defaults. It changes what it can and refuses nothing:
+// validation refuses what is not as it should be.
+func (j *Judge) Mutate(ctx context.Context, req admission.Request) admission.Response {
+	if !judgedOperation(req) {
+		return admission.Allowed("")
+	}
+	r, err := read(req)
+	if err != nil {
+		return failed(http.StatusBadRequest, err)
+	}
+	request := defaults.Request{
+		Operation: r.operation, Kind: r.kind, Object: r.object, OldObject: r.old, Now: j.Clock.Now(),
+	}
+	if r.kind != engine.KindSandboxClaim {
+		known, err := j.facts(ctx, r.namespace)
+		if err != nil {
+			logf.FromContext(ctx).Error(err, "no defaults are set, validation decides")
+			return admission.Allowed("")
+		}
+		if !known.tierKnown {
+			return admission.Allowed("")
+		}
+		request.Tier, request.RuntimeClasses = known.tier, known.classes
+	}
+	return admission.Patched("", defaults.Operations(request)...)
+}
+
+// Validate gives the verdict.
+func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.Response {
+	if !judgedOperation(req) {
+		return admission.Allowed("")
+	}
+	r, err := read(req)
+	if err != nil {
+		return failed(http.StatusBadRequest, err)
+	}
+	if r.leaving() || r.harmless() {
+		return admission.Allowed("")
+	}
+	if !j.Engine.Ready() {
+		return notReady()
+	}
+	v, err := j.judge(ctx, r)
+	if err != nil {
+		return failed(http.StatusInternalServerError, err)
+	}
+	countFindings(ctx, v)
+	return respond(req, v)
+}
+
+// judgedOperation reports whether the operation can bring something in. Deleting is
+// never in question.
+func judgedOperation(req admission.Request) bool {
+	return req.Operation == admissionv1.Create || req.Operation == admissionv1.Update
+}
+
+// guarded turns a panic into a refusal that says whose fault it is.
+func guarded(next admission.Handler) admission.Handler {
+	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) (response admission.Response) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				logf.FromContext(ctx).Error(fmt.Errorf("panic: %v", cause), "refuse the request", "stack", string(debug.Stack()))
+				response = failed(http.StatusInternalServerError, fmt.Errorf("panic, see the log of the webhook for request %s", req.UID))
+			}
+		}()
+		return next.Handle(ctx, req)
+	})
+}
+
+// Handlers are the admission handlers by path.
+func Handlers(j *Judge, policies *PolicySource, metrics *Metrics) map[string]*admission.Webhook {
+	handlers := map[string]*admission.Webhook{}
+	for path, handle := range map[string]admission.HandlerFunc{
+		PathMutate: j.Mutate, PathValidate: j.Validate, PathValidatePolicy: policies.Validate,
+	} {
+		handlers[path] = &admission.Webhook{Handler: metrics.observe(path[1:], guarded(handle))}
+	}
+	return handlers
+}

@@ -1,0 +1,480 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+const controllerUser = "system:serviceaccount:agent-sandbox-system:agent-sandbox-controller"
+
+const platform = `
+defaultTier: standard
+tiers:
+  standard:
+    podSecurity: {deny: baseline, version: v1.37}
+    runtimeClass: {classes: [kata, gvisor]}
+    dropCapabilities: [NET_RAW]
+    egress: {profile: public, allowed: [none]}
+    creates: [Sandbox, SandboxClaim]
+  restricted:
+    podSecurity: {deny: restricted, version: v1.37}
+    runtimeClass: {classes: [gvisor], required: true}
+    egress: {profile: none}
+    creates: [SandboxClaim]
+egressProfiles: {none: {}, public: {dns: true, internet: true}}
+cluster: {dns: {namespace: kube-system, podLabels: {k8s-app: kube-dns}}}
+router: {namespace: agent-sandbox-system, podLabels: {app: sandbox-router}}
+`
+
+// world is a webhook with the cluster that it sees.
+type world struct {
+	objects  []client.Object
+	policies map[string]string
+	unloaded bool
+	lookups  interceptor.Funcs
+}
+
+func namespace(name string, labels map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+func extension(text string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(text), &object.Object); err != nil {
+		panic(err)
+	}
+	object.SetAPIVersion(extensionsv1beta1.GroupVersion.String())
+	return object
+}
+
+// start makes the handlers of the world.
+func (w world) start(t *testing.T) map[string]http.Handler {
+	t.Helper()
+	objects := append([]client.Object{
+		namespace("tenant", nil), namespace("strict", map[string]string{"platform.agents.x-k8s.io/tier": "restricted"}),
+		namespace("lost", map[string]string{"platform.agents.x-k8s.io/tier": "lax"}),
+		namespace("labelled", map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}),
+		&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}},
+	}, w.objects...)
+	if w.policies != nil {
+		objects = append(objects, policyConfigMap("policies", w.policies))
+	}
+	s := runtime.NewScheme()
+	if err := scheme.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	reader := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).WithInterceptorFuncs(w.lookups).Build()
+	parsed, err := config.Parse([]byte(platform))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
+	rules, err := engine.New(engine.WithClock(clock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewMetrics(prometheus.NewRegistry(), clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := newSource(t, reader, rules, m)
+	if !w.unloaded {
+		if _, err := source.Reconcile(t.Context(), reconcile.Request{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	judge := &Judge{
+		Platform: parsed, Engine: rules, Clock: clock, Lookup: Lookup{Cached: reader, Live: reader},
+		ControllerUsers: sets.New(controllerUser),
+	}
+	handlers := map[string]http.Handler{}
+	for path, handler := range Handlers(judge, source, m) {
+		handlers[path] = handler
+	}
+	return handlers
+}
+
+func newSource(t *testing.T, reader client.Reader, rules *engine.Engine, m *Metrics) *PolicySource {
+	t.Helper()
+	library, err := policies.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := NewPolicySource(PolicyOptions{
+		Reader: reader, Namespace: "agent-sandbox-system", Engine: rules, Library: library,
+		Events: events.NewFakeRecorder(100), Metrics: m,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+// ask sends an AdmissionReview as the apiserver does and returns the response.
+func ask(t *testing.T, handler http.Handler, request admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	t.Helper()
+	request.UID = "7d1f"
+	body, err := json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: &request,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader(body))
+	call.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, call)
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil {
+		t.Fatalf("answer %s: %v", recorder.Body, err)
+	}
+	if review.Response == nil || review.Response.UID != "7d1f" {
+		t.Fatalf("answer %s, want a response to the request's UID", recorder.Body)
+	}
+	return review.Response
+}
+
+// creation is the request to create an object in a namespace.
+func creation(namespace, kind, object string) admissionv1.AdmissionRequest {
+	return admissionv1.AdmissionRequest{
+		Operation: admissionv1.Create, Namespace: namespace,
+		Kind:     metav1.GroupVersionKind{Group: "agents.x-k8s.io", Version: "v1beta1", Kind: kind},
+		Object:   runtime.RawExtension{Raw: []byte(object)},
+		UserInfo: userInfo("jane"),
+	}
+}
+
+func update(namespace, kind, old, object string) admissionv1.AdmissionRequest {
+	request := creation(namespace, kind, object)
+	request.Operation, request.OldObject = admissionv1.Update, runtime.RawExtension{Raw: []byte(old)}
+	return request
+}
+
+// container is a hardened container, with more members.
+func container(more string) string {
+	return `{"name": "main", "image": "registry.example.com/a:1",
+		"resources": {"limits": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}},
+		"securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["NET_RAW"]}` + more + `}}`
+}
+
+// sandbox is a hardened Sandbox with these members of its Pod and of its container's
+// securityContext.
+func sandbox(pod, security string) string {
+	return `{"apiVersion": "agents.x-k8s.io/v1beta1", "kind": "Sandbox", "metadata": {"name": "box", "namespace": "tenant"},
+		"spec": {"operatingMode": "Running", "podTemplate": {"spec": {"automountServiceAccountToken": false, "enableServiceLinks": false,
+		"runtimeClassName": "gvisor", "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}` + pod + `,
+		"containers": [` + container(security) + `]}}}}`
+}
+
+const hostPath = `, "volumes": [{"name": "root", "hostPath": {"path": "/etc"}}]`
+
+func TestValidate(t *testing.T) {
+	good, bad := sandbox("", ""), sandbox(hostPath, "")
+	privileged := strings.Replace(bad, `"allowPrivilegeEscalation": false`, `"privileged": true`, 1)
+	relabelled := strings.Replace(bad, `"name": "box",`, `"name": "box", "labels": {"team": "a"},`, 1)
+	reordered := strings.Replace(bad, `"volumes": [`, `"volumes": [{"name": "tmp", "emptyDir": {}}, `, 1)
+	another := strings.Replace(bad, `"volumes": [`, `"volumes": [{"name": "new", "hostPath": {"path": "/etc"}}, `, 1)
+	suspended := strings.Replace(bad, "Running", "Suspended", 1)
+	leaving := strings.Replace(relabelled, `"name": "box",`, `"name": "box", "deletionTimestamp": "2026-11-29T12:00:00Z",`, 1)
+	cases := map[string]struct {
+		request admissionv1.AdmissionRequest
+		// denied are the rules with their fields, in order; none means allowed.
+		denied []string
+	}{
+		"a good Sandbox": {creation("tenant", "Sandbox", good), nil},
+		"a Sandbox that mounts the node's files": {
+			creation("tenant", "Sandbox", bad), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline spec.podTemplate.spec.volumes[0].hostPath"},
+		},
+		"several faults come back together": {
+			creation("tenant", "Sandbox", privileged), []string{
+				"privileged spec.podTemplate.spec.containers[0].securityContext.privileged",
+				"pss-baseline spec.podTemplate.spec.containers[0].securityContext.privileged",
+				"hostpath spec.podTemplate.spec.volumes[0].hostPath",
+				"pss-baseline spec.podTemplate.spec.volumes[0].hostPath",
+			},
+		},
+		"a Sandbox that did not pass the mutation": {
+			creation("tenant", "Sandbox", strings.Replace(good, `"enableServiceLinks": false,`, "", 1)),
+			[]string{"hardened-defaults spec.podTemplate.spec.enableServiceLinks"},
+		},
+		"a fault that was there does not block a label":     {update("tenant", "Sandbox", bad, relabelled), nil},
+		"nor another order of the list":                     {update("tenant", "Sandbox", bad, reordered), nil},
+		"nor suspending":                                    {update("tenant", "Sandbox", bad, suspended), nil},
+		"a second fault of the same kind is refused":        {update("tenant", "Sandbox", bad, another), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline spec.podTemplate.spec.volumes[0].hostPath"}},
+		"a fault that an update brings in is refused":       {update("tenant", "Sandbox", good, bad), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline spec.podTemplate.spec.volumes[0].hostPath"}},
+		"so is one that comes along with suspending":        {update("tenant", "Sandbox", good, suspended), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline spec.podTemplate.spec.volumes[0].hostPath"}},
+		"an object on its way out is never judged":          {update("tenant", "Sandbox", good, leaving), nil},
+		"deleting is never judged":                          {admissionv1.AdmissionRequest{Operation: admissionv1.Delete, Namespace: "tenant"}, nil},
+		"connecting is never judged":                        {admissionv1.AdmissionRequest{Operation: admissionv1.Connect, Namespace: "tenant"}, nil},
+		"a namespace of a tier that nobody defined":         {creation("lost", "Sandbox", good), []string{"tier namespace.metadata.labels[platform.agents.x-k8s.io/tier]"}},
+		"a label changes in a namespace of an unknown tier": {update("lost", "Sandbox", bad, relabelled), nil},
+		"a spec changes in a namespace of an unknown tier": {
+			update("lost", "Sandbox", good, strings.Replace(good, "example.com", "example.org", 1)),
+			[]string{"tier namespace.metadata.labels[platform.agents.x-k8s.io/tier]"},
+		},
+		"a namespace whose own label is restricted": {
+			creation("labelled", "Sandbox", good), []string{
+				"pss-restricted spec.podTemplate.spec.containers[0].securityContext.capabilities",
+				"pss-restricted spec.podTemplate.spec.containers[0].securityContext.runAsNonRoot",
+			},
+		},
+		"a claim of a pool that does not exist is only warned of": {
+			creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}, "spec": {"warmPoolRef": {"name": "none"}}}`), nil,
+		},
+		"a pool of a template that has a fault": {
+			creation("tenant", "SandboxWarmPool", `{"metadata": {"name": "p"}, "spec": {"sandboxTemplateRef": {"name": "bad"}}}`),
+			[]string{"hostpath template.spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline template.spec.podTemplate.spec.volumes[0].hostPath"},
+		},
+		"a claim of a pool of that template": {
+			creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}, "spec": {"warmPoolRef": {"name": "bad"}}}`),
+			[]string{"hostpath template.spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline template.spec.podTemplate.spec.volumes[0].hostPath"},
+		},
+		"scaling down is never refused": {scale("bad", 5, 1), nil},
+		"scaling up brings no fault in": {scale("bad", 1, 5), nil},
+		"scaling a pool that is gone":   {scale("gone", 1, 5), nil},
+	}
+	handlers := world{objects: []client.Object{
+		extension(`{"kind": "SandboxTemplate", "metadata": {"name": "bad", "namespace": "tenant"}, "spec": {"podTemplate": ` +
+			`{"spec": {"automountServiceAccountToken": false, "volumes": [{"name": "root", "hostPath": {"path": "/etc"}}], "containers": [` + container("") + `]}}}}`),
+		extension(`{"kind": "SandboxWarmPool", "metadata": {"name": "bad", "namespace": "tenant"}, "spec": {"replicas": 1, "sandboxTemplateRef": {"name": "bad"}}}`),
+	}}.start(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			response := ask(t, handlers[PathValidate], tc.request)
+			var denied []string
+			if details := response.Result.Details; details != nil {
+				for _, cause := range details.Causes {
+					denied = append(denied, string(cause.Type)+" "+cause.Field)
+				}
+			}
+			if diff := cmp.Diff(tc.denied, denied); diff != "" || response.Allowed != (len(tc.denied) == 0) {
+				t.Errorf("allowed %t, causes (-want +got):\n%s\n%s", response.Allowed, diff, response.Result.Message)
+			}
+		})
+	}
+}
+
+func scale(pool string, from, to int) admissionv1.AdmissionRequest {
+	object := func(replicas int) string {
+		return fmt.Sprintf(`{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": %q, "namespace": "tenant"}, "spec": {"replicas": %d}}`, pool, replicas)
+	}
+	request := update("tenant", "Scale", object(from), object(to))
+	request.SubResource, request.Name = "scale", pool
+	return request
+}
+
+func TestAnswerForPeopleAndPrograms(t *testing.T) {
+	handlers := world{}.start(t)
+	request := creation("tenant", "Sandbox", sandbox(hostPath, ""))
+	request.Name = "box"
+	response := ask(t, handlers[PathValidate], request)
+	wantLines := []string{
+		"2 findings:",
+		"- hostpath: spec.podTemplate.spec.volumes[0].hostPath (/etc): ",
+		"- pss-baseline: spec.podTemplate.spec.volumes[0].hostPath",
+	}
+	lines := strings.Split(response.Result.Message, "\n")
+	for i, want := range wantLines {
+		if len(lines) != len(wantLines) || !strings.HasPrefix(lines[i], want) || i > 0 && !strings.Contains(lines[i], ". Fix: ") {
+			t.Errorf("message:\n%s\nwant line %d to begin with %q and to name a fix", response.Result.Message, i, want)
+		}
+	}
+	if result := response.Result; result.Code != 403 || result.Reason != metav1.StatusReasonForbidden || result.Details.Name != "box" || result.Details.Kind != "Sandbox" {
+		t.Errorf("result %+v, want 403 Forbidden about Sandbox box", result)
+	}
+	if got := response.AuditAnnotations; got["denied"] != "hostpath,pss-baseline" || !strings.HasPrefix(got["policy-digest"], "sha256:") {
+		t.Errorf("audit annotations %v, want the digest and the rules that denied", got)
+	}
+}
+
+func TestWarningsRefuseNothing(t *testing.T) {
+	handlers := world{policies: map[string]string{"policy.yaml": "rules: {hostpath: {enforcement: Warn}, pss-baseline: {enforcement: Audit}}"}}.start(t)
+	pod := strings.Replace(sandbox("", ""), `"gvisor"`, `"gvisr"`, 1)
+	response := ask(t, handlers[PathValidate], creation("tenant", "Sandbox", pod))
+	want := "runtimeclass-exists: spec.podTemplate.spec.runtimeClassName (gvisr): there is no such RuntimeClass, so the Pod cannot start. Fix: This cluster has: gvisor."
+	if !response.Allowed || len(response.Warnings) == 0 || response.Warnings[0] != want {
+		t.Errorf("allowed %t, warnings %q, want it allowed with %q", response.Allowed, response.Warnings, want)
+	}
+}
+
+func TestValidateRefusesInItsOwnNameWhatItCannotJudge(t *testing.T) {
+	broken := interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+			if key.Name == "panic" {
+				panic("boom")
+			}
+			return c.Get(ctx, key, object, opts...)
+		},
+	}
+	good := sandbox("", "")
+	cases := map[string]struct {
+		world   world
+		request admissionv1.AdmissionRequest
+		code    int32
+		message string
+	}{
+		"policies that are not loaded yet": {world{unloaded: true}, creation("tenant", "Sandbox", good), 503, "policies-not-loaded"},
+		"a namespace that does not exist":  {world{}, creation("nowhere", "Sandbox", good), 500, `read namespace "nowhere"`},
+		"a request without an object":      {world{}, creation("tenant", "Sandbox", "null"), 400, "has none"},
+		"an object that is no object":      {world{}, creation("tenant", "Sandbox", `["x"]`), 400, "read the object"},
+		"a panic":                          {world{lookups: broken}, creation("panic", "Sandbox", good), 500, "panic"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			response := ask(t, tc.world.start(t)[PathValidate], tc.request)
+			if response.Allowed || response.Result.Code != tc.code {
+				t.Errorf("allowed %t, code %d, want a refusal with %d", response.Allowed, response.Result.Code, tc.code)
+			}
+			for _, part := range []string{"agent-sandbox admission", tc.message} {
+				if !strings.Contains(response.Result.Message, part) {
+					t.Errorf("message %q, want it to contain %q", response.Result.Message, part)
+				}
+			}
+		})
+	}
+}
+
+func TestWithoutPoliciesNothingThatEndsIsRefused(t *testing.T) {
+	handlers := world{unloaded: true}.start(t)
+	good := sandbox("", "")
+	for name, request := range map[string]admissionv1.AdmissionRequest{
+		"suspending":   update("tenant", "Sandbox", good, strings.Replace(good, "Running", "Suspended", 1)),
+		"status":       update("tenant", "Sandbox", good, strings.Replace(good, `"spec"`, `"status": {"nodeName": "n"}, "spec"`, 1)),
+		"scaling down": scale("gone", 3, 0),
+		"a smaller pool": update("tenant", "SandboxWarmPool", `{"metadata": {"name": "p"}, "spec": {"replicas": 3}}`,
+			`{"metadata": {"name": "p"}, "spec": {"replicas": 1}}`),
+	} {
+		if response := ask(t, handlers[PathValidate], request); !response.Allowed {
+			t.Errorf("%s is refused: %s", name, response.Result.Message)
+		}
+	}
+}
+
+func TestControllersAreJudgedByPoliciesOnly(t *testing.T) {
+	handlers := world{}.start(t)
+	owned := strings.Replace(sandbox("", ""), `"name": "box",`, `"name": "box", "labels": {"agents.x-k8s.io/claim-uid": "u"},
+		"ownerReferences": [{"apiVersion": "extensions.agents.x-k8s.io/v1beta1", "kind": "SandboxClaim", "name": "c", "controller": true}],`, 1)
+	for user, want := range map[string]bool{controllerUser: true, "jane": false, "system:serviceaccount:tenant:agent-sandbox-controller": false} {
+		request := creation("tenant", "Sandbox", owned)
+		request.UserInfo = userInfo(user)
+		if response := ask(t, handlers[PathValidate], request); response.Allowed != want {
+			t.Errorf("%s is allowed: %t, want %t: %s", user, response.Allowed, want, response.Result.Message)
+		}
+		request.Object.Raw = []byte(strings.Replace(owned, `"containers"`, `"hostPID": true, "containers"`, 1))
+		if response := ask(t, handlers[PathValidate], request); response.Allowed {
+			t.Errorf("%s may share the node's processes", user)
+		}
+	}
+}
+
+func TestMutate(t *testing.T) {
+	const open = `{"metadata": {"name": "box"}, "spec": {"podTemplate": {"spec": {"containers": [{"name": "main"}]}}}}`
+	cases := map[string]struct {
+		request admissionv1.AdmissionRequest
+		// paths are those of the patch.
+		paths []string
+	}{
+		"a Sandbox that leaves everything open": {creation("tenant", "Sandbox", open), []string{
+			"/spec/podTemplate/spec/automountServiceAccountToken", "/spec/podTemplate/spec/enableServiceLinks",
+			"/spec/podTemplate/spec/runtimeClassName", "/spec/podTemplate/spec/securityContext",
+			"/spec/podTemplate/spec/containers/0/securityContext", "/metadata/annotations",
+		}},
+		"a claim":                                 {creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}}`), []string{"/metadata/annotations"}},
+		"a Sandbox that is hardened":              {creation("tenant", "Sandbox", sandbox("", "")), []string{"/metadata/annotations"}},
+		"a change that leaves the Pod alone":      {update("tenant", "Sandbox", open, strings.Replace(open, `"spec": {`, `"spec": {"service": true, `, 1)), nil},
+		"a namespace of a tier that nobody knows": {creation("lost", "Sandbox", open), nil},
+		"a namespace that cannot be read":         {creation("nowhere", "Sandbox", open), nil},
+		"a deletion":                              {admissionv1.AdmissionRequest{Operation: admissionv1.Delete}, nil},
+	}
+	handlers := world{}.start(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			response := ask(t, handlers[PathMutate], tc.request)
+			var operations []struct{ Op, Path string }
+			if response.Patch != nil {
+				if err := json.Unmarshal(response.Patch, &operations); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var paths []string
+			for _, operation := range operations {
+				paths = append(paths, operation.Path)
+			}
+			if diff := cmp.Diff(tc.paths, paths); diff != "" || !response.Allowed {
+				t.Errorf("allowed %t, paths (-want +got):\n%s", response.Allowed, diff)
+			}
+		})
+	}
+}
+
+func TestDryRunLeavesNoTrace(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
+	registry := prometheus.NewRegistry()
+	m, err := NewMetrics(registry, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := &Judge{Clock: clock}
+	handler := Handlers(judge, &PolicySource{}, m)[PathMutate]
+	request := creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}}`)
+	for _, step := range []struct {
+		dry   bool
+		count float64
+	}{{true, 0}, {false, 1}, {true, 1}} {
+		request.DryRun = &step.dry
+		ask(t, handler, request)
+		if got := counted(t, registry, "agent_sandbox_admission_decisions_total"); got != step.count {
+			t.Errorf("after a request with dry run %t, %v decisions are counted, want %v", step.dry, got, step.count)
+		}
+	}
+}
+
+// counted is the sum of a metric over its labels.
+func counted(t *testing.T, registry *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name {
+				sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,119 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups=node.k8s.io,resources=runtimeclasses,verbs=get;list;watch
+// +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxtemplates;sandboxwarmpools,verbs=get;list;watch
+
+// Lookup reads what a verdict rests on besides the request.
+type Lookup struct {
+	// Cached answers from informers.
+	Cached client.Reader
+	// Live asks the apiserver. It is used for a namespace that the informers do not
+	// know: it may have been made a moment ago.
+	Live client.Reader
+}
+
+// namespace returns the labels and annotations of a namespace.
+func (l Lookup) namespace(ctx context.Context, name string) (engine.NamespaceInfo, error) {
+	object := namespaceMetadata()
+	key := client.ObjectKey{Name: name}
+	err := l.Cached.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) {
+		err = l.Live.Get(ctx, key, object)
+	}
+	if err != nil {
+		return engine.NamespaceInfo{}, fmt.Errorf("read namespace %q: %w", name, err)
+	}
+	return engine.NamespaceInfo{Name: name, Labels: object.Labels, Annotations: object.Annotations}, nil
+}
+
+// runtimeClasses returns the names of those that exist.
+func (l Lookup) runtimeClasses(ctx context.Context) (sets.Set[string], error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(nodev1.SchemeGroupVersion.WithKind("RuntimeClassList"))
+	if err := l.Cached.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list RuntimeClasses: %w", err)
+	}
+	names := sets.New[string]()
+	for i := range list.Items {
+		names.Insert(list.Items[i].Name)
+	}
+	return names, nil
+}
+
+// template returns a SandboxTemplate, or nil if there is none.
+func (l Lookup) template(ctx context.Context, namespace, name string) (map[string]any, error) {
+	return l.extension(ctx, engine.KindSandboxTemplate, namespace, name)
+}
+
+// pool returns a SandboxWarmPool, or nil if there is none.
+func (l Lookup) pool(ctx context.Context, namespace, name string) (map[string]any, error) {
+	return l.extension(ctx, engine.KindSandboxWarmPool, namespace, name)
+}
+
+func (l Lookup) extension(ctx context.Context, kind, namespace, name string) (map[string]any, error) {
+	if name == "" {
+		return nil, nil
+	}
+	object := extensionObject(kind)
+	err := l.Cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
+	}
+	return object.Object, nil
+}
+
+func namespaceMetadata() *metav1.PartialObjectMetadata {
+	return metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
+}
+
+func runtimeClassMetadata() *metav1.PartialObjectMetadata {
+	return metadataOf(nodev1.SchemeGroupVersion.WithKind("RuntimeClass"))
+}
+
+func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+func extensionObject(kind string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(extensionsv1beta1.GroupVersion.WithKind(kind))
+	return object
+}
+
+// trim drops what no verdict reads, so that the informers stay small.
+func trim(object any) (any, error) {
+	switch object := object.(type) {
+	case *unstructured.Unstructured:
+		object.SetManagedFields(nil)
+		delete(object.Object, "status")
+	case *metav1.PartialObjectMetadata:
+		object.ManagedFields = nil
+	}
+	return object, nil
+}

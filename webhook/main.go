@@ -1,0 +1,80 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"k8s.io/component-base/version"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// commandCleanup is the subcommand that deletes the webhook configurations.
+const commandCleanup = "cleanup"
+
+// Main runs the command with its arguments: it serves, or cleans up.
+func Main(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) > 0 && args[0] == commandCleanup {
+		return cleanup(ctx, args[1:], out)
+	}
+	var o Options
+	var logging zap.Options
+	flags := flag.NewFlagSet("agent-sandbox-webhook", flag.ContinueOnError)
+	flags.SetOutput(out)
+	o.Bind(flags)
+	logging.BindFlags(flags)
+	if stop, err := parse(flags, args); stop {
+		return err
+	}
+	if o.Version {
+		_, err := fmt.Fprintln(out, version.Get().GitVersion)
+		return err
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	restConfig, err := ctrlconfig.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: %w", err)
+	}
+	return Run(ctx, restConfig, o)
+}
+
+func cleanup(ctx context.Context, args []string, out io.Writer) error {
+	var o Options
+	flags := flag.NewFlagSet("agent-sandbox-webhook "+commandCleanup, flag.ContinueOnError)
+	flags.SetOutput(out)
+	o.bindNames(flags)
+	if stop, err := parse(flags, args); stop {
+		return err
+	}
+	restConfig, err := ctrlconfig.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: %w", err)
+	}
+	c, err := client.New(restConfig, client.Options{})
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	return Cleanup(ctx, c, o, out)
+}
+
+// parse reads flags. It says to stop on an error, and without one when help was
+// asked for.
+func parse(flags *flag.FlagSet, args []string) (stop bool, err error) {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return true, nil
+	} else if err != nil {
+		return true, err
+	}
+	if flags.NArg() > 0 {
+		return true, fmt.Errorf("unexpected argument %q: write flags only, or %q before them", flags.Arg(0), commandCleanup)
+	}
+	return false, nil
+}

@@ -1,0 +1,117 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/webhook/certs"
+)
+
+// Options are the flags of the webhook.
+type Options struct {
+	// Config is the path of the platform configuration.
+	Config string
+	// Namespace is the namespace of the release.
+	Namespace string
+	// Port is where admission requests are served.
+	Port int
+	// CertDir is where the serving certificate is mounted or written.
+	CertDir string
+	// Certificates is the provider of the serving certificate.
+	Certificates string
+	// CertificateSecret and ServiceName are objects in Namespace.
+	CertificateSecret, ServiceName string
+	// MutatingWebhookName and ValidatingWebhookName are the names of the webhook
+	// configurations; empty for one that is not installed.
+	MutatingWebhookName, ValidatingWebhookName string
+	// ControllerUsers are users that may do what only controllers do, separated by
+	// commas.
+	ControllerUsers string
+	// MetricsBindAddress and HealthProbeBindAddress are addresses such as ":8080";
+	// "0" serves none.
+	MetricsBindAddress, HealthProbeBindAddress string
+	// DrainDelay is how long requests are still served after the signal to stop, while
+	// the Service takes the replica out.
+	DrainDelay time.Duration
+	// Version asks for the version only.
+	Version bool
+}
+
+// Bind registers the flags.
+func (o *Options) Bind(flags *flag.FlagSet) {
+	flags.StringVar(&o.Config, "config", "/etc/agent-sandbox/platform.yaml", "Path of the platform configuration.")
+	flags.StringVar(&o.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "Namespace of the release; by default that of the Pod, from POD_NAMESPACE.")
+	flags.IntVar(&o.Port, "port", 9443, "Port on which admission requests are served.")
+	flags.StringVar(&o.CertDir, "cert-dir", "/tmp/serving-certs", "Directory of the serving certificate. It must be writable with --certificates=self, or be a mount of the Secret.")
+	flags.StringVar(&o.Certificates, "certificates", certs.ProviderSelf, "Who provides the serving certificate: self or cert-manager.")
+	flags.StringVar(&o.CertificateSecret, "certificate-secret", "agent-sandbox-webhook-cert", "Name of the Secret of the serving certificate.")
+	flags.StringVar(&o.ServiceName, "service-name", "agent-sandbox-webhook", "Name of the Service through which the apiserver calls.")
+	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8080", "Address of the metrics; 0 serves none.")
+	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "Address of the probes /healthz and /readyz; 0 serves none.")
+	flags.StringVar(&o.ControllerUsers, "controller-users", "",
+		"Users that may do what only controllers do, separated by commas; by default the ServiceAccount agent-sandbox-controller of the namespace.")
+	flags.DurationVar(&o.DrainDelay, "drain-delay", 5*time.Second, "How long requests are still served after the signal to stop.")
+	flags.BoolVar(&o.Version, "version", false, "Print the version and exit.")
+	o.bindNames(flags)
+}
+
+func (o *Options) bindNames(flags *flag.FlagSet) {
+	flags.StringVar(&o.MutatingWebhookName, "mutating-webhook-name", "agent-sandbox-webhook", "Name of the MutatingWebhookConfiguration; empty when there is none.")
+	flags.StringVar(&o.ValidatingWebhookName, "validating-webhook-name", "agent-sandbox-webhook", "Name of the ValidatingWebhookConfiguration; empty when there is none.")
+}
+
+// Validate lists everything that is wrong with the flags.
+func (o *Options) Validate() field.ErrorList {
+	var errs field.ErrorList
+	flagOf := func(name string) *field.Path { return field.NewPath("--" + name) }
+	required := []struct{ name, value string }{
+		{"config", o.Config}, {"namespace", o.Namespace}, {"cert-dir", o.CertDir},
+		{"service-name", o.ServiceName}, {"certificate-secret", o.CertificateSecret},
+	}
+	for _, r := range required {
+		if r.value == "" {
+			errs = append(errs, field.Required(flagOf(r.name), "set the flag"))
+		}
+	}
+	if problems := validation.IsDNS1123Label(o.Namespace); o.Namespace != "" && len(problems) > 0 {
+		errs = append(errs, field.Invalid(flagOf("namespace"), o.Namespace, strings.Join(problems, "; ")))
+	}
+	if problems := validation.IsValidPortNum(o.Port); len(problems) > 0 {
+		errs = append(errs, field.Invalid(flagOf("port"), o.Port, strings.Join(problems, "; ")))
+	}
+	if providers := []string{certs.ProviderSelf, certs.ProviderCertManager}; !slices.Contains(providers, o.Certificates) {
+		errs = append(errs, field.NotSupported(flagOf("certificates"), o.Certificates, providers))
+	}
+	if o.DrainDelay < 0 {
+		errs = append(errs, field.Invalid(flagOf("drain-delay"), o.DrainDelay.String(), "write a duration that is not negative"))
+	}
+	return errs
+}
+
+func (o *Options) controllerUsers() sets.Set[string] {
+	if o.ControllerUsers == "" {
+		return sets.New("system:serviceaccount:" + o.Namespace + ":agent-sandbox-controller")
+	}
+	users := sets.New[string]()
+	for user := range strings.SplitSeq(o.ControllerUsers, ",") {
+		users.Insert(strings.TrimSpace(user))
+	}
+	return users.Delete("")
+}
+
+func (o *Options) certificate() certs.Options {
+	return certs.Options{
+		Provider: o.Certificates, Namespace: o.Namespace, Secret: o.CertificateSecret, Service: o.ServiceName, Dir: o.CertDir,
+		MutatingWebhook: o.MutatingWebhookName, ValidatingWebhook: o.ValidatingWebhookName,
+	}
+}

@@ -1,0 +1,257 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reasons of the Events on policy ConfigMaps.
+const (
+	ReasonPolicyLoaded     = "PolicyLoaded"
+	ReasonPolicyLoadFailed = "PolicyLoadFailed"
+	ReasonPolicyMissing    = "PolicyMissing"
+
+	actionLoad = "Load"
+)
+
+const (
+	// configurationKey holds the configuration of the rules in a policy ConfigMap.
+	configurationKey = "policy.yaml"
+	// moduleSuffix ends the keys that hold rules.
+	moduleSuffix = ".rego"
+)
+
+// PolicySource keeps the engine loaded with the library and the policy ConfigMaps of
+// one namespace. A load replaces everything at once; one that fails changes nothing.
+// A ConfigMap that disappears stays in force with its last good content until the
+// webhook restarts: taking rules away by accident must not open the cluster.
+type PolicySource struct {
+	PolicyOptions
+
+	// scratch compiles what is only asked about.
+	scratch *engine.Engine
+
+	mu sync.Mutex
+	// inForce is the last good content by name of the ConfigMap.
+	inForce map[string]*corev1.ConfigMap
+}
+
+// PolicyOptions are what a PolicySource works with.
+type PolicyOptions struct {
+	// Reader lists the ConfigMaps.
+	Reader client.Reader
+	// Namespace is the namespace of the release.
+	Namespace string
+	// Engine is what judges.
+	Engine *engine.Engine
+	// Library are the modules that the binary brings.
+	Library []engine.Module
+	// Events tells policy authors.
+	Events events.EventRecorder
+	// Metrics tells Prometheus.
+	Metrics *Metrics
+}
+
+// NewPolicySource makes a source that has loaded nothing yet.
+func NewPolicySource(o PolicyOptions) (*PolicySource, error) {
+	scratch, err := engine.New()
+	if err != nil {
+		return nil, fmt.Errorf("make an engine for checks: %w", err)
+	}
+	return &PolicySource{PolicyOptions: o, scratch: scratch, inForce: map[string]*corev1.ConfigMap{}}, nil
+}
+
+// policySet is what some ConfigMaps say together.
+type policySet struct {
+	modules       []engine.Module
+	configuration engine.Configuration
+}
+
+// Reconcile loads everything anew; the request only says that something changed.
+func (s *PolicySource) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	var list corev1.ConfigMapList
+	if err := s.Reader.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels{keys.PolicySource: "true"}); err != nil {
+		return ctrl.Result{}, fmt.Errorf("list policy ConfigMaps: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	present := map[string]*corev1.ConfigMap{}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp.IsZero() {
+			present[list.Items[i].Name] = &list.Items[i]
+		}
+	}
+	s.load(ctx, present)
+	return ctrl.Result{}, nil
+}
+
+// load puts the ConfigMaps in force together with those that disappeared.
+func (s *PolicySource) load(ctx context.Context, present map[string]*corev1.ConfigMap) {
+	wanted, failed := map[string]*corev1.ConfigMap{}, map[string]error{}
+	missing := s.missing(present)
+	maps.Copy(wanted, missing)
+	for name, configMap := range present {
+		wanted[name] = configMap
+		if _, err := s.parse(configMap); err != nil {
+			failed[name] = err
+			if wanted[name] = s.inForce[name]; wanted[name] == nil {
+				delete(wanted, name)
+			}
+		}
+	}
+	report, err := s.put(ctx, wanted, failed)
+	if err == nil {
+		s.Metrics.loaded(report.Digest, len(report.Broken), len(missing))
+	}
+	s.tell(ctx, present, failed, report, err)
+	if err == nil {
+		s.inForce = wanted
+	}
+}
+
+// put loads the engine. Before the first good load, a configuration that cannot be
+// read is no reason to go on without it.
+func (s *PolicySource) put(ctx context.Context, wanted map[string]*corev1.ConfigMap, failed map[string]error) (engine.LoadReport, error) {
+	if !s.Engine.Ready() && len(failed) > 0 {
+		return engine.LoadReport{}, errors.New("the first load waits until every policy ConfigMap can be read")
+	}
+	set, err := s.combine(wanted)
+	if err != nil {
+		return engine.LoadReport{}, err
+	}
+	return s.Engine.Load(ctx, set.modules, set.configuration)
+}
+
+// missing are the ConfigMaps in force that are gone.
+func (s *PolicySource) missing(present map[string]*corev1.ConfigMap) map[string]*corev1.ConfigMap {
+	gone := map[string]*corev1.ConfigMap{}
+	for name, configMap := range s.inForce {
+		if present[name] == nil {
+			gone[name] = configMap
+		}
+	}
+	return gone
+}
+
+// combine puts the library and ConfigMaps together.
+func (s *PolicySource) combine(configMaps map[string]*corev1.ConfigMap) (policySet, error) {
+	set := policySet{modules: slices.Clone(s.Library)}
+	owners := map[string]string{}
+	var sources []string
+	rules := map[string]engine.RuleConfig{}
+	for _, name := range slices.Sorted(maps.Keys(configMaps)) {
+		part, err := s.parse(configMaps[name])
+		if err != nil {
+			return set, err
+		}
+		set.modules = append(set.modules, part.modules...)
+		if _, configures := configMaps[name].Data[configurationKey]; configures {
+			sources = append(sources, source(configMaps[name])+"/"+configurationKey)
+		}
+		for _, id := range slices.Sorted(maps.Keys(part.configuration.Rules)) {
+			if owners[id] != "" {
+				return set, fmt.Errorf("%s/%s: rules.%s is configured in ConfigMap %s already: keep it in one of them",
+					source(configMaps[name]), configurationKey, id, owners[id])
+			}
+			owners[id], rules[id] = name, part.configuration.Rules[id]
+		}
+	}
+	configuration, err := engine.ParseConfiguration(strings.Join(sources, ", "), nil)
+	if err != nil {
+		return set, err
+	}
+	configuration.Rules = rules
+	set.configuration = configuration
+	return set, nil
+}
+
+// parse reads one ConfigMap by itself.
+func (s *PolicySource) parse(configMap *corev1.ConfigMap) (policySet, error) {
+	var set policySet
+	var err error
+	if text, ok := configMap.Data[configurationKey]; ok {
+		if set.configuration, err = engine.ParseConfiguration(source(configMap)+"/"+configurationKey, []byte(text)); err != nil {
+			return set, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(configMap.Data)) {
+		if strings.HasSuffix(name, moduleSuffix) {
+			set.modules = append(set.modules, engine.Module{Source: source(configMap), Name: name, Content: []byte(configMap.Data[name])})
+		}
+	}
+	return set, nil
+}
+
+func source(configMap *corev1.ConfigMap) string {
+	return "configmap/" + configMap.Namespace + "/" + configMap.Name
+}
+
+// tell writes what a load came to on the ConfigMaps concerned.
+func (s *PolicySource) tell(ctx context.Context, present map[string]*corev1.ConfigMap, failed map[string]error, report engine.LoadReport, loadErr error) {
+	log := logf.FromContext(ctx)
+	if loadErr != nil || len(failed) > 0 {
+		s.Metrics.loadFailures.Inc()
+	}
+	for _, name := range slices.Sorted(maps.Keys(present)) {
+		configMap := present[name]
+		switch reasons := brokenOf(source(configMap), report); {
+		case failed[name] != nil:
+			s.warn(configMap, ReasonPolicyLoadFailed, failed[name].Error())
+			log.Error(failed[name], "policy ConfigMap cannot be read, its last good content stays in force", "configMap", name)
+		case loadErr != nil:
+			s.warn(configMap, ReasonPolicyLoadFailed, loadErr.Error())
+		case len(reasons) > 0:
+			s.warn(configMap, ReasonPolicyLoadFailed, strings.Join(reasons, "; "))
+			log.Info("rules did not load", "configMap", name, "reasons", reasons)
+		case s.inForce[name] == nil || !maps.Equal(s.inForce[name].Data, configMap.Data):
+			s.Events.Eventf(configMap, nil, corev1.EventTypeNormal, ReasonPolicyLoaded, actionLoad,
+				"%d rules are in force, digest %s", report.Rules, report.Digest)
+		}
+	}
+	if loadErr != nil {
+		log.Error(loadErr, "policies did not load, the last good ones stay in force", "ready", s.Engine.Ready())
+		return
+	}
+	log.Info("policies loaded", "rules", report.Rules, "digest", report.Digest, "broken", len(report.Broken))
+	for name, configMap := range s.missing(present) {
+		s.warn(configMap, ReasonPolicyMissing, "the ConfigMap is gone; its last content stays in force until the webhook restarts")
+		log.Info("a policy ConfigMap is gone, its last content stays in force until the webhook restarts", "configMap", name)
+	}
+}
+
+func brokenOf(source string, report engine.LoadReport) []string {
+	var reasons []string
+	for _, broken := range report.Broken {
+		if broken.Source == source {
+			reasons = append(reasons, broken.Reason)
+		}
+	}
+	return reasons
+}
+
+// maxNote is how long the note of an Event may be.
+const maxNote = 1000
+
+func (s *PolicySource) warn(configMap *corev1.ConfigMap, reason, note string) {
+	s.Events.Eventf(configMap, nil, corev1.EventTypeWarning, reason, actionLoad, "%s", shorten(note, maxNote))
+}

@@ -1,0 +1,97 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// ratchet splits the findings of an update into those that the change brings in and
+// those that the object had before. A finding is the same if rule, place and value
+// are, whereby names tell the members of a list apart, not their order. Each old
+// finding excuses one new one only. The failure of a rule is no finding about the
+// object, so it excuses nothing once the spec changed.
+func ratchet(now, before judged, specChanged bool) (brought, tolerated []engine.Finding) {
+	excuses := map[string]int{}
+	for _, f := range before.findings {
+		if !f.Failure || !specChanged {
+			excuses[identity(f, before.document)]++
+		}
+	}
+	for _, f := range now.findings {
+		id := identity(f, now.document)
+		if excuses[id] > 0 {
+			excuses[id]--
+			tolerated = append(tolerated, f)
+			continue
+		}
+		brought = append(brought, f)
+	}
+	return brought, tolerated
+}
+
+func identity(f engine.Finding, document map[string]any) string {
+	return f.Rule + "\x00" + named(f.Field, document) + "\x00" + f.Value
+}
+
+// named replaces the indexes of a field path by the names of the members, as far as
+// the members have names.
+func named(path string, document map[string]any) string {
+	var result strings.Builder
+	var at any = document
+	for _, token := range tokens(path) {
+		index, err := strconv.Atoi(strings.Trim(token, "[]"))
+		list, isList := at.([]any)
+		switch {
+		case strings.HasPrefix(token, "[") && err == nil && isList && index >= 0 && index < len(list):
+			at = list[index]
+			result.WriteString("[" + nameOf(at) + "]")
+		case strings.HasPrefix(token, "["):
+			at = nil
+			result.WriteString(token)
+		default:
+			object, _ := at.(map[string]any)
+			at = object[token]
+			result.WriteString("." + token)
+		}
+	}
+	return result.String()
+}
+
+// tokens splits spec.list[0].map[a.b/c] into members and brackets.
+func tokens(path string) []string {
+	var list []string
+	for path != "" {
+		switch {
+		case path[0] == '.':
+			path = path[1:]
+			continue
+		case path[0] == '[':
+			end := strings.IndexByte(path, ']') + 1
+			if end == 0 {
+				end = len(path)
+			}
+			list, path = append(list, path[:end]), path[end:]
+		default:
+			end := strings.IndexAny(path, ".[")
+			if end < 0 {
+				end = len(path)
+			}
+			list, path = append(list, path[:end]), path[end:]
+		}
+	}
+	return list
+}
+
+// nameOf is the name of a member of a list; empty for a member without.
+func nameOf(member any) string {
+	object, _ := member.(map[string]any)
+	if name := textAt(object, "name"); name != "" {
+		return name
+	}
+	return textAt(object, "metadata", "name")
+}

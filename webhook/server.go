@@ -1,0 +1,226 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+	"github.com/agent-sandbox-platform/agent-sandbox/webhook/certs"
+)
+
+// relaxedServiceNamesMinor is the minor version of Kubernetes from which on the name
+// of a Service may begin with a digit.
+const relaxedServiceNamesMinor = 36
+
+// Run serves until the context ends, and then as long as the drain delay says.
+func Run(ctx context.Context, restConfig *rest.Config, o Options) error {
+	if err := o.Validate().ToAggregate(); err != nil {
+		return err
+	}
+	platform, err := config.Load(o.Config)
+	if err != nil {
+		return err
+	}
+	source := certs.NewSource(o.certificate())
+	mgr, err := newManager(restConfig, o, source)
+	if err != nil {
+		return err
+	}
+	s := &server{o: o, mgr: mgr, clock: clock.RealClock{}, platform: platform}
+	if err := s.wire(ctx, source); err != nil {
+		return err
+	}
+	return mgr.Start(s.drained(ctx))
+}
+
+func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manager.Manager, error) {
+	policies := labels.SelectorFromSet(labels.Set{keys.PolicySource: "true"})
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsBindAddress},
+		HealthProbeBindAddress: o.HealthProbeBindAddress,
+		WebhookServer:          ctrlwebhook.NewServer(ctrlwebhook.Options{Port: o.Port, CertDir: o.CertDir, TLSOpts: source.TLSOptions()}),
+		Client:                 client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Cache: cache.Options{
+			DefaultTransform: trim,
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{o.Namespace: {LabelSelector: policies}}},
+				&corev1.Secret{}: {Namespaces: map[string]cache.Config{
+					o.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", o.CertificateSecret)},
+				}},
+			},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// server wires the parts together.
+type server struct {
+	o        Options
+	mgr      manager.Manager
+	clock    clock.WithTicker
+	platform *config.Platform
+}
+
+func (s *server) wire(ctx context.Context, source *certs.Source) error {
+	rules, err := engine.New()
+	if err != nil {
+		return fmt.Errorf("make the policy engine: %w", err)
+	}
+	m, err := NewMetrics(metrics.Registry, s.clock)
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	policySource, err := s.watchPolicies(rules, m)
+	if err != nil {
+		return err
+	}
+	relaxed, err := s.relaxedServiceNames()
+	if err != nil {
+		return err
+	}
+	judge := &Judge{
+		Platform: s.platform, Engine: rules, ControllerUsers: s.o.controllerUsers(), RelaxedServiceNames: relaxed, Clock: s.clock,
+		Lookup: Lookup{Cached: s.mgr.GetClient(), Live: s.mgr.GetAPIReader()},
+	}
+	for path, handle := range Handlers(judge, policySource, m) {
+		s.mgr.GetWebhookServer().Register(path, handle)
+	}
+	trust, err := source.AddTo(s.mgr, s.clock)
+	if err != nil {
+		return err
+	}
+	return s.watchAndProbe(ctx, rules, trust)
+}
+
+// watchPolicies loads the policies at the start and whenever a ConfigMap changes.
+func (s *server) watchPolicies(rules *engine.Engine, m *Metrics) (*PolicySource, error) {
+	library, err := policies.Library()
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded policies: %w", err)
+	}
+	source, err := NewPolicySource(PolicyOptions{
+		Reader: s.mgr.GetClient(), Namespace: s.o.Namespace, Engine: rules, Library: library,
+		Events: s.mgr.GetEventRecorder("agent-sandbox-webhook"), Metrics: m,
+	})
+	if err != nil {
+		return nil, err
+	}
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+	if err := ctrl.NewControllerManagedBy(s.mgr).Named("policies").Watches(&corev1.ConfigMap{}, once).Complete(source); err != nil {
+		return nil, fmt.Errorf("watch the policy ConfigMaps: %w", err)
+	}
+	// Without any ConfigMap there is no event, and the library still has to be loaded.
+	first := manager.RunnableFunc(func(ctx context.Context) error {
+		_, err := source.Reconcile(ctx, reconcile.Request{})
+		return err
+	})
+	if err := s.mgr.Add(first); err != nil {
+		return nil, fmt.Errorf("add the first load of the policies: %w", err)
+	}
+	return source, nil
+}
+
+func (s *server) relaxedServiceNames() (bool, error) {
+	discover, err := discovery.NewDiscoveryClientForConfigAndClient(s.mgr.GetConfig(), s.mgr.GetHTTPClient())
+	if err != nil {
+		return false, fmt.Errorf("make the discovery client: %w", err)
+	}
+	version, err := discover.ServerVersion()
+	if err != nil {
+		return false, fmt.Errorf("ask the apiserver for its version: %w", err)
+	}
+	minor, err := strconv.Atoi(strings.TrimRight(version.Minor, "+"))
+	return err == nil && minor >= relaxedServiceNamesMinor, nil
+}
+
+// watchAndProbe starts every informer that a verdict needs and lets the probes tell
+// whether requests can be judged.
+func (s *server) watchAndProbe(ctx context.Context, rules *engine.Engine, trust *certs.Trust) error {
+	watched := []client.Object{
+		namespaceMetadata(), runtimeClassMetadata(),
+		extensionObject(engine.KindSandboxTemplate), extensionObject(engine.KindSandboxWarmPool),
+	}
+	for _, object := range watched {
+		if _, err := s.mgr.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("watch %s: %w", object.GetObjectKind().GroupVersionKind().Kind, err)
+		}
+	}
+	ready := map[string]healthz.Checker{
+		"policies":    policiesLoaded(rules),
+		"caches":      s.cachesSynced,
+		"certificate": trust.Ready,
+		"server":      s.mgr.GetWebhookServer().StartedChecker(),
+	}
+	for name, check := range ready {
+		if err := s.mgr.AddReadyzCheck(name, check); err != nil {
+			return fmt.Errorf("add readiness check %s: %w", name, err)
+		}
+	}
+	if err := s.mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add health check: %w", err)
+	}
+	return nil
+}
+
+func policiesLoaded(rules *engine.Engine) healthz.Checker {
+	return func(*http.Request) error {
+		if rules.Ready() {
+			return nil
+		}
+		return errNotReady
+	}
+}
+
+// cachesSynced asks without waiting.
+func (s *server) cachesSynced(request *http.Request) error {
+	ctx, cancel := context.WithCancel(request.Context())
+	cancel()
+	if s.mgr.GetCache().WaitForCacheSync(ctx) {
+		return nil
+	}
+	return errors.New("the caches are not filled yet")
+}
+
+// drained ends a delay after the context, so that requests which are still on their
+// way while the Service takes the replica out are served.
+func (s *server) drained(ctx context.Context) context.Context {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer cancel()
+		<-ctx.Done()
+		<-s.clock.After(s.o.DrainDelay)
+	}()
+	return late
+}

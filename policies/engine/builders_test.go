@@ -6,6 +6,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -41,11 +42,11 @@ func trusted() map[string]any {
 	return map[string]any{"podSecurity": map[string]any{"deny": "baseline", "version": "v1.37"}}
 }
 
-// requestOf makes the input for a Sandbox written in YAML, with changes to its Pod's spec.
-func requestOf(tb testing.TB, manifest string, changes ...string) engine.Input {
+// requestOf makes the input for the Sandbox, with changes in YAML to its Pod's spec.
+func requestOf(tb testing.TB, changes ...string) engine.Input {
 	tb.Helper()
 	var object map[string]any
-	if err := yaml.Unmarshal([]byte(manifest), &object); err != nil {
+	if err := yaml.Unmarshal([]byte(sandbox), &object); err != nil {
 		tb.Fatal(err)
 	}
 	pod := object["spec"].(map[string]any)["podTemplate"].(map[string]any)
@@ -54,9 +55,7 @@ func requestOf(tb testing.TB, manifest string, changes ...string) engine.Input {
 		if err := yaml.Unmarshal([]byte(change), &fields); err != nil {
 			tb.Fatal(err)
 		}
-		for name, value := range fields {
-			pod["spec"].(map[string]any)[name] = value
-		}
+		maps.Copy(pod["spec"].(map[string]any), fields)
 	}
 	return engine.Input{
 		Operation: "CREATE", Kind: engine.KindSandbox, Object: object, Pod: pod, PodPath: "spec.podTemplate",

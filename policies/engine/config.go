@@ -132,16 +132,16 @@ func (c Configuration) applyTo(r *rule) []error {
 		return errs
 	}
 	r.info.Parameters = r.parameters.merge(given.Parameters)
-	if r.info.Enforcement != Off && len(r.info.AtLeastOne) > 0 && !hasEntry(r.info) {
+	if r.info.Enforcement != Off && len(r.info.AtLeastOne) > 0 && !hasEntry(r.info.AtLeastOne, r.info.Parameters) {
 		errs = append(errs, fmt.Errorf("%s: rules.%s.enforcement is %s but no entry is in %s; add one, or set enforcement to Off",
 			c.file(), r.info.ID, r.info.Enforcement, list(r.info.AtLeastOne)))
 	}
 	return errs
 }
 
-func hasEntry(info RuleInfo) bool {
-	return slices.ContainsFunc(info.AtLeastOne, func(name string) bool {
-		switch value := info.Parameters[name].(type) {
+func hasEntry(names []string, parameters map[string]any) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		switch value := parameters[name].(type) {
 		case []any:
 			return len(value) > 0
 		case map[string]any:

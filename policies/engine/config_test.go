@@ -64,7 +64,7 @@ rules:
   registry-allowed: {enforcement: Deny, parameters: {registries: [docker.io]}}
   pss-baseline: {enforcement: Warn}
 `)
-	in := requestOf(t, sandbox, "hostPID: true",
+	in := requestOf(t, "hostPID: true",
 		`containers: [{name: a, image: "evil.com/a:edge", securityContext: {privileged: true}, resources: {limits: {cpu: 1, memory: 1Gi}}}]`)
 	in.Tier = nil
 	d := e.Evaluate(context.Background(), in)

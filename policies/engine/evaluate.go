@@ -103,7 +103,8 @@ func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, valu
 	done := make(chan outcome, 1)
 	go func() {
 		defer func() { <-e.running }()
-		done <- evaluate(j, value, now, stop)
+		// Cancellation is by stop: a context that can end would cost another goroutine.
+		done <- evaluate(context.WithoutCancel(ctx), j, value, now, stop)
 	}()
 	select {
 	case o := <-done:
@@ -121,14 +122,14 @@ func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, valu
 }
 
 // evaluate runs the query; a panic within it is an error.
-func evaluate(j judgement, value ast.Value, now time.Time, stop topdown.Cancel) (o outcome) {
+func evaluate(ctx context.Context, j judgement, value ast.Value, now time.Time, stop topdown.Cancel) (o outcome) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			o = outcome{err: fmt.Errorf("it panicked: %v", reason)}
 		}
 	}()
 	var builtinErrors []topdown.Error
-	results, err := j.query.Eval(context.Background(),
+	results, err := j.query.Eval(ctx,
 		rego.EvalParsedInput(value),
 		// The index leaves a rule out without the error that its builtin would give.
 		rego.EvalRuleIndexing(false),

@@ -60,7 +60,7 @@ func TestAFaultOfARuleIsAFindingOfThatRule(t *testing.T) {
 			if report := load(t, e, "", ruleFile("a", tc.body)); len(report.Broken) > 0 {
 				t.Fatal(show(t, report))
 			}
-			d := e.Evaluate(context.Background(), requestOf(t, sandbox, "hostPID: true"))
+			d := e.Evaluate(context.Background(), requestOf(t, "hostPID: true"))
 			var failures, others []string
 			for _, f := range d.Findings {
 				switch {
@@ -91,7 +91,7 @@ func TestAFailureHasTheEnforcementOfItsRule(t *testing.T) {
 		t.Run(string(enforcement), func(t *testing.T) {
 			e := loaded(t, fmt.Sprintf("rules: {a: {enforcement: %s}}", enforcement),
 				ruleFile("a", "deny contains \"x\" if to_number(input.kind) > 1\n"))
-			d := e.Evaluate(context.Background(), requestOf(t, sandbox))
+			d := e.Evaluate(context.Background(), requestOf(t))
 			if len(d.Findings) != 1 || d.Findings[0].Enforcement != enforcement {
 				t.Errorf("want one finding with %s, got %s", enforcement, show(t, d.Findings))
 			}
@@ -111,7 +111,7 @@ text := replace(replace(replace(replace("1111111111", "1", "7777777777"), "7", "
 func TestARuleThatCannotBeCancelledDoesNotHoldUpTheAnswer(t *testing.T) {
 	e := newEngine(t, engine.WithBudget(40*time.Millisecond, time.Millisecond))
 	load(t, e, "", ruleFile("a", squaring))
-	d := e.Evaluate(context.Background(), requestOf(t, sandbox))
+	d := e.Evaluate(context.Background(), requestOf(t))
 	if !slices.ContainsFunc(d.Findings, func(f engine.Finding) bool { return f.Rule == "a" && f.Failure }) {
 		t.Errorf("want a failure of the rule, got %s", show(t, d.Findings))
 	}
@@ -123,7 +123,7 @@ func TestEvaluationsBeyondTheirNumberFail(t *testing.T) {
 	decisions := make([]engine.Decision, 3)
 	var group sync.WaitGroup
 	for i := range decisions {
-		group.Go(func() { decisions[i] = e.Evaluate(context.Background(), requestOf(t, sandbox)) })
+		group.Go(func() { decisions[i] = e.Evaluate(context.Background(), requestOf(t)) })
 	}
 	group.Wait()
 	for _, d := range decisions {
@@ -137,7 +137,7 @@ func TestACancelledRequestIsDenied(t *testing.T) {
 	e := loaded(t, "")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if d := e.Evaluate(ctx, requestOf(t, sandbox)); !d.Denied() {
+	if d := e.Evaluate(ctx, requestOf(t)); !d.Denied() {
 		t.Errorf("want failures, got %s", show(t, d))
 	}
 }
@@ -161,7 +161,7 @@ func TestFormsOfFindings(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := loaded(t, "", ruleFile("a", tc.body+"\n")).Evaluate(context.Background(), requestOf(t, sandbox))
+			d := loaded(t, "", ruleFile("a", tc.body+"\n")).Evaluate(context.Background(), requestOf(t))
 			want := tc.want
 			want.Rule, want.Severity, want.Enforcement = "a", engine.High, engine.Deny
 			if want.Remediation == "" {
@@ -176,11 +176,11 @@ func TestFormsOfFindings(t *testing.T) {
 
 func TestWarnIsNeverMoreThanAWarning(t *testing.T) {
 	body := "warn contains \"careful\"\n\ndeny contains \"no\"\n"
-	d := loaded(t, "", ruleFile("a", body)).Evaluate(context.Background(), requestOf(t, sandbox))
+	d := loaded(t, "", ruleFile("a", body)).Evaluate(context.Background(), requestOf(t))
 	if diff := cmp.Diff([]brief{{Rule: "a", Enforcement: "Deny"}, {Rule: "a", Enforcement: "Warn"}}, briefs(d.Findings)); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	d = loaded(t, "rules: {a: {enforcement: Audit}}", ruleFile("a", body)).Evaluate(context.Background(), requestOf(t, sandbox))
+	d = loaded(t, "rules: {a: {enforcement: Audit}}", ruleFile("a", body)).Evaluate(context.Background(), requestOf(t))
 	if len(d.Audits()) != 2 {
 		t.Errorf("want two audits, got %s", show(t, d))
 	}
@@ -197,7 +197,7 @@ warn contains "mild"
 
 deny contains {"message": input.object.long, "value": input.object.long}
 `
-	in := requestOf(t, sandbox)
+	in := requestOf(t)
 	many := make([]any, 200)
 	in.Object["many"], in.Object["long"] = many, strings.Repeat("ö", 5000)
 	d := loaded(t, "", ruleFile("a", body)).Evaluate(context.Background(), in)
@@ -231,8 +231,8 @@ func TestParametersReachTheRuleHoweverItReadsThem(t *testing.T) {
 		"As an argument":             "deny contains sprintf(\"%d\", [f(input)])\n\nf(x) := x.parameters.max",
 		"In an object":               `deny contains {"message": sprintf("%d", [x.max])} if x := {"max": input.parameters.max}`,
 		"Under a negation":           `deny contains "5" if not input.parameters.max == 1`,
-		"In a head":                  "deny contains v\n\nv := sprintf(\"%d\", [input.parameters.max])",
-		"In an else":                 "deny contains v\n\nv := \"x\" if {\n\tfalse\n} else := sprintf(\"%d\", [input.parameters.max])",
+		"In a head":                  "deny contains answer if input.kind\n\nanswer := sprintf(\"%d\", [input.parameters.max])",
+		"In an else":                 "deny contains answer if input.kind\n\nanswer := \"x\" if {\n\tfalse\n} else := sprintf(\"%d\", [input.parameters.max])",
 		"In a template string":       "deny contains $\"{input.parameters.max}\"",
 		"By the whole of them":       `deny contains sprintf("%d", [object.get(input.parameters, "max", 0)])`,
 		"By a variable of their own": `deny contains sprintf("%d", [input.parameters[p]]) if p := "max"`,
@@ -248,7 +248,7 @@ func TestParametersReachTheRuleHoweverItReadsThem(t *testing.T) {
 				t.Fatal(show(t, report))
 			}
 			var got []string
-			for _, f := range e.Evaluate(context.Background(), requestOf(t, sandbox)).Findings {
+			for _, f := range e.Evaluate(context.Background(), requestOf(t)).Findings {
 				got = append(got, f.Rule+f.Message)
 			}
 			if diff := cmp.Diff([]string{"a5", "b7"}, got); diff != "" {
@@ -263,7 +263,7 @@ func TestTheInputIsAsDocumented(t *testing.T) {
 deny contains json.marshal(object.remove(input, ["object", "pod", "tier"]))
 `
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
-	in := requestOf(t, sandbox)
+	in := requestOf(t)
 	in.User = engine.UserInfo{Username: "ann", UID: "1"}
 	in.Namespace = engine.NamespaceInfo{Name: "team", Labels: map[string]string{"a": "b"}}
 	in.Environment = map[string]any{"stage": "prod"}
@@ -286,7 +286,7 @@ deny contains json.marshal(object.remove(input, ["object", "pod", "tier"]))
 
 func TestTimeIsThatOfTheRequest(t *testing.T) {
 	body := "deny contains sprintf(\"%d\", [time.now_ns()])\n"
-	in := requestOf(t, sandbox)
+	in := requestOf(t)
 	in.Now = time.Unix(17, 0)
 	d := loaded(t, "", ruleFile("a", body)).Evaluate(context.Background(), in)
 	if len(d.Findings) != 1 || d.Findings[0].Message != "17000000000" {
@@ -296,7 +296,7 @@ func TestTimeIsThatOfTheRequest(t *testing.T) {
 
 func TestKindsAndOperationsThatAreNotJudged(t *testing.T) {
 	e := loaded(t, "")
-	in := requestOf(t, sandbox, "hostPID: true")
+	in := requestOf(t, "hostPID: true")
 	in.Operation = "DELETE"
 	if d := e.Evaluate(context.Background(), in); len(d.Findings) > 0 {
 		t.Errorf("an object on its way out is judged: %s", show(t, d))
@@ -332,7 +332,7 @@ func TestEvaluateDuringReload(t *testing.T) {
 					return
 				default:
 				}
-				d := e.Evaluate(context.Background(), requestOf(t, sandbox))
+				d := e.Evaluate(context.Background(), requestOf(t))
 				if len(d.Findings) != 1 || d.Findings[0].Message != expected[d.Digest] {
 					t.Errorf("a decision of no single set: %s", show(t, d))
 					return

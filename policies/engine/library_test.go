@@ -51,7 +51,7 @@ func TestLibraryJudgesSandboxes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := e.Evaluate(context.Background(), requestOf(t, sandbox, tc.changes...))
+			d := e.Evaluate(context.Background(), requestOf(t, tc.changes...))
 			if diff := cmp.Diff(tc.want, briefs(d.Findings)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s\n%s", diff, show(t, d))
 			}

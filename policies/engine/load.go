@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -233,19 +235,21 @@ func (l *loadedRules) withOwnInfo() map[string]*rule {
 }
 
 func digest(modules []Module, cfg Configuration) string {
-	hash := sha256.New()
-	hash.Write([]byte(version.Version))
+	var all bytes.Buffer
+	all.WriteString(version.Version)
 	sorted := slices.Clone(modules)
 	slices.SortFunc(sorted, func(a, b Module) int { return strings.Compare(a.file(), b.file()) })
 	for _, m := range sorted {
 		content := m.hash()
-		fmt.Fprintf(hash, "%q %x\n", m.file(), content)
+		all.WriteString(strconv.Quote(m.file()))
+		all.Write(content[:])
 	}
 	// A configuration comes from YAML or a literal: it always has a JSON form.
 	if data, err := json.Marshal(cfg.Rules); err == nil {
-		hash.Write(data)
+		all.Write(data)
 	}
-	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+	sum := sha256.Sum256(all.Bytes())
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // newStore holds the parameters of the rules, as values of Rego from the start.

@@ -20,37 +20,41 @@ func TestBrokenModules(t *testing.T) {
 		// reason are parts of the report's reason.
 		reason []string
 	}{
-		"Text that is no Rego":                           {ruleFile("a", "deny contains"), []string{"configmap/platform/extra/a.rego:12"}},
-		"The v0 form without contains":                   {ruleFile("a", "deny[msg] { msg := \"x\" }"), []string{"a.rego:12", "deny contains finding if"}},
-		"The v0 form that v1 takes for an object":        {ruleFile("a", "deny[msg] if { msg := \"x\" }"), []string{"a.rego:12", "deny has to be a set"}},
-		"A complete rule":                                {ruleFile("a", "deny := {\"x\"}"), []string{"deny has to be a set"}},
-		"A function":                                     {ruleFile("a", "deny(x) := x"), []string{"deny has to be a set"}},
-		"A set beside a complete rule":                   {ruleFile("a", deny+"deny := {\"x\"}"), []string{"deny has to be a set"}},
-		"No entry point":                                 {ruleFile("a", "denied contains \"x\" if true"), []string{"neither deny nor warn"}},
-		"An undefined function":                          {ruleFile("a", "deny contains \"x\" if nosuch(1)"), []string{"a.rego:12", "undefined function nosuch"}},
-		"A request to the network":                       {ruleFile("a", "deny contains \"x\" if http.send({\"url\": \"http://a\", \"method\": \"get\"})"), []string{"undefined function http.send; this builtin is not allowed"}},
-		"The environment of the process":                 {ruleFile("a", "deny contains \"x\" if opa.runtime()"), []string{"opa.runtime; this builtin is not allowed"}},
-		"Quantities by the wrong builtin":                {ruleFile("a", "deny contains \"x\" if units.parse(\"1\")"), []string{"use data.lib.quantities"}},
-		"Data of another rule":                           {ruleFile("a", "deny contains \"x\" if data.policies.library.privileged.deny"), []string{"a.rego:12", "its own package"}},
-		"Data of another rule in a declaration":          {ruleFile("a", "deny contains x if some x in data.policies.library.privileged.deny"), []string{"its own package"}},
-		"Parameters of another rule":                     {ruleFile("a", "deny contains \"x\" if data.parameters"), []string{"its own package"}},
-		"All data":                                       {ruleFile("a", "deny contains \"x\" if count(data) > 0"), []string{"may not read all data"}},
-		"Data by a variable":                             {ruleFile("a", "deny contains x if data[x]"), []string{"its own package"}},
-		"An import of another rule":                      {ruleFile("a", "import data.policies.library.privileged\n"+deny), []string{"import data.policies.library.privileged"}},
-		"An import of the input":                         {ruleFile("a", "import input.parameters\n"+deny), []string{"refer to input directly"}},
-		"A replacement of the input":                     {ruleFile("a", "deny contains \"x\" if data.lib.pods.judged with input as {}"), []string{"with is for tests"}},
-		"A parameter that is not declared":               {ruleFile("a", "deny contains \"x\" if input.parameters.max > 1"), []string{"there is no such parameter"}},
-		"An unused variable":                             {ruleFile("a", "deny contains \"x\" if { y := 1 }"), []string{"y unused"}},
-		"No METADATA":                                    {extra("a.rego", "package policies.extra.a\n"+deny), []string{"no METADATA"}},
-		"METADATA that is no YAML":                       {extra("a.rego", "# METADATA\n# title: [\npackage policies.extra.a\n"+deny), []string{"a.rego:"}},
-		"An unknown field of METADATA":                   {changed("#   severity", "#   sverity"), []string{`unknown field "sverity"`, "known are id"}},
-		"An unknown severity":                            {changed("severity: high", "severity: hgh"), []string{`custom.severity is "hgh"`, "low, medium"}},
-		"An unknown kind":                                {changed("[Sandbox]", "[Sandbx]"), []string{`custom.kinds is "Sandbx"`}},
-		"No kind":                                        {changed("[Sandbox]", "[]"), []string{"name at least one of Sandbox"}},
-		"An unknown enforcement":                         {changed("\"Deny\"", "Block"), []string{`custom.enforcement is "Block"`}},
-		"No title":                                       {changed("title: Test", "title: ''"), []string{`METADATA title is ""`}},
-		"An id with a space":                             {changed("id: a\n", "id: a b\n"), []string{`custom.id is "a b"`}},
-		"Data that is not served":                        {changed("#   severity", "#   data: [secrets]\n#   severity"), []string{"custom.data"}},
+		"Text that is no Rego":                    {ruleFile("a", "deny contains"), []string{"configmap/platform/extra/a.rego:12"}},
+		"The v0 form without contains":            {ruleFile("a", "deny[msg] { msg := \"x\" }"), []string{"a.rego:12", "deny contains finding if"}},
+		"The v0 form that v1 takes for an object": {ruleFile("a", "deny[msg] if { msg := \"x\" }"), []string{"a.rego:12", "deny has to be a set"}},
+		"A complete rule":                         {ruleFile("a", "deny := {\"x\"}"), []string{"deny has to be a set"}},
+		"A function":                              {ruleFile("a", "deny(x) := x"), []string{"deny has to be a set"}},
+		"A set beside a complete rule":            {ruleFile("a", deny+"deny := {\"x\"}"), []string{"deny has to be a set"}},
+		"No entry point":                          {ruleFile("a", "denied contains \"x\" if true"), []string{"neither deny nor warn"}},
+		"An undefined function":                   {ruleFile("a", "deny contains \"x\" if nosuch(1)"), []string{"a.rego:12", "undefined function nosuch"}},
+		"A request to the network":                {ruleFile("a", "deny contains \"x\" if http.send({\"url\": \"http://a\", \"method\": \"get\"})"), []string{"undefined function http.send; this builtin is not allowed"}},
+		"The environment of the process":          {ruleFile("a", "deny contains \"x\" if opa.runtime()"), []string{"opa.runtime; this builtin is not allowed"}},
+		"Quantities by the wrong builtin":         {ruleFile("a", "deny contains \"x\" if units.parse(\"1\")"), []string{"use data.lib.quantities"}},
+		"Data of another rule":                    {ruleFile("a", "deny contains \"x\" if data.policies.library.privileged.deny"), []string{"a.rego:12", "its own package"}},
+		"Data of another rule in a declaration":   {ruleFile("a", "deny contains x if some x in data.policies.library.privileged.deny"), []string{"its own package"}},
+		"Parameters of another rule":              {ruleFile("a", "deny contains \"x\" if data.parameters"), []string{"its own package"}},
+		"All data":                                {ruleFile("a", "deny contains \"x\" if count(data) > 0"), []string{"may not read all data"}},
+		"Data by a variable":                      {ruleFile("a", "deny contains x if data[x]"), []string{"its own package"}},
+		"An import of another rule":               {ruleFile("a", "import data.policies.library.privileged\n"+deny), []string{"import data.policies.library.privileged"}},
+		"An import of the input":                  {ruleFile("a", "import input.parameters\n"+deny), []string{"refer to input directly"}},
+		"A replacement of the input":              {ruleFile("a", "deny contains \"x\" if data.lib.pods.judged with input as {}"), []string{"with is for tests"}},
+		"A parameter that is not declared":        {ruleFile("a", "deny contains \"x\" if input.parameters.max > 1"), []string{"there is no such parameter"}},
+		"An unused variable":                      {ruleFile("a", "deny contains \"x\" if { y := 1 }"), []string{"y unused"}},
+		"No METADATA":                             {extra("a.rego", "package policies.extra.a\n"+deny), []string{"no METADATA"}},
+		"METADATA that is no YAML":                {extra("a.rego", "# METADATA\n# title: [\npackage policies.extra.a\n"+deny), []string{"a.rego:"}},
+		"An unknown field of METADATA":            {changed("#   severity", "#   sverity"), []string{`unknown field "sverity"`, "known are id"}},
+		"An unknown severity":                     {changed("severity: high", "severity: hgh"), []string{`custom.severity is "hgh"`, "low, medium"}},
+		"An unknown kind":                         {changed("[Sandbox]", "[Sandbx]"), []string{`custom.kinds is "Sandbx"`}},
+		"No kind":                                 {changed("[Sandbox]", "[]"), []string{"name at least one of Sandbox"}},
+		"An unknown enforcement":                  {changed("\"Deny\"", "Block"), []string{`custom.enforcement is "Block"`}},
+		"No title":                                {changed("title: Test", "title: ''"), []string{`METADATA title is ""`}},
+		"An id with a space":                      {changed("id: a\n", "id: a b\n"), []string{`custom.id is "a b"`}},
+		"Data that is not served":                 {changed("#   severity", "#   data: [secrets]\n#   severity"), []string{"custom.data"}},
+		"An empty allow-list that is on by default": {
+			changed("#   severity", "#   at_least_one: [names]\n#   parameters: {names: {type: array, description: x, default: []}}\n#   severity"),
+			[]string{"no entry is in names by default"},
+		},
 		"A parameter without a default":                  {changed("#   severity", "#   parameters: {max: {type: integer, description: x}}\n#   severity"), []string{"parameter max has no default"}},
 		"A default of the wrong type":                    {changed("#   severity", "#   parameters: {max: {type: integer, description: x, default: many}}\n#   severity"), []string{"the default of parameter max does not fit"}},
 		"A schema that is none":                          {changed("#   severity", "#   parameters: {max: {type: integr, description: x, default: 1}}\n#   severity"), []string{"no JSON schema"}},
@@ -75,11 +79,11 @@ func TestBrokenModules(t *testing.T) {
 					t.Errorf("reason lacks %q: %s", part, report.Broken[0].Reason)
 				}
 			}
-			d := e.Evaluate(context.Background(), requestOf(t, sandbox))
+			d := e.Evaluate(context.Background(), requestOf(t))
 			if len(d.Findings) != 1 || !d.Findings[0].Failure || !d.Denied() {
 				t.Errorf("want one failure that denies, got %s", show(t, d.Findings))
 			}
-			d = e.Evaluate(context.Background(), requestOf(t, sandbox, "hostPID: true"))
+			d = e.Evaluate(context.Background(), requestOf(t, "hostPID: true"))
 			if !strings.Contains(show(t, d.Findings), "host-namespaces") {
 				t.Errorf("the other rules do not judge any more: %s", show(t, d.Findings))
 			}
@@ -97,21 +101,21 @@ func changed(old, replacement string) engine.Module {
 func TestBrokenModuleHasTheKindsAndEnforcementOfItsMetadata(t *testing.T) {
 	broken := extra("a.rego", header("a", "Warn")+"deny contains")
 	e := loaded(t, "", broken)
-	d := e.Evaluate(context.Background(), requestOf(t, sandbox))
+	d := e.Evaluate(context.Background(), requestOf(t))
 	if diff := cmp.Diff([]brief{{Rule: "a", Enforcement: "Warn"}}, briefs(d.Findings)); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	pool := requestOf(t, sandbox)
+	pool := requestOf(t)
 	pool.Kind = engine.KindSandboxWarmPool
 	if d := e.Evaluate(context.Background(), pool); len(d.Findings) > 0 {
 		t.Errorf("a kind that the rule is not for has findings: %s", show(t, d))
 	}
 	load(t, e, "rules: {a: {enforcement: Deny}}", broken)
-	if !e.Evaluate(context.Background(), requestOf(t, sandbox)).Denied() {
+	if !e.Evaluate(context.Background(), requestOf(t)).Denied() {
 		t.Error("the configured enforcement does not count")
 	}
 	load(t, e, "rules: {a: {enforcement: 'Off'}}", broken)
-	if d := e.Evaluate(context.Background(), requestOf(t, sandbox)); len(d.Findings) > 0 {
+	if d := e.Evaluate(context.Background(), requestOf(t)); len(d.Findings) > 0 {
 		t.Errorf("a rule that is off has findings: %s", show(t, d))
 	}
 }
@@ -127,7 +131,7 @@ func TestBrokenModuleKeepsItsLastGoodContent(t *testing.T) {
 		if len(report.Broken) != 1 || !report.Broken[0].LastGood {
 			t.Fatalf("report: %s", show(t, report))
 		}
-		d := e.Evaluate(context.Background(), requestOf(t, sandbox))
+		d := e.Evaluate(context.Background(), requestOf(t))
 		if len(d.Findings) != 1 || d.Findings[0].Message != "no" || d.Findings[0].Failure {
 			t.Errorf("want the finding of the last good content, got %s", show(t, d.Findings))
 		}
@@ -136,7 +140,7 @@ func TestBrokenModuleKeepsItsLastGoodContent(t *testing.T) {
 		t.Errorf("after the correction: %s, want digest %s", show(t, report), first.Digest)
 	}
 	load(t, e, "")
-	if d := e.Evaluate(context.Background(), requestOf(t, sandbox)); len(d.Findings) > 0 {
+	if d := e.Evaluate(context.Background(), requestOf(t)); len(d.Findings) > 0 {
 		t.Errorf("a rule that was removed still judges: %s", show(t, d.Findings))
 	}
 }
@@ -177,7 +181,7 @@ func TestAnEngineWithoutRulesDenies(t *testing.T) {
 	if e.Ready() || e.Digest() != "" || e.Catalogue() != nil {
 		t.Error("ready before the first load")
 	}
-	if d := e.Evaluate(context.Background(), requestOf(t, sandbox)); !d.Denied() || !d.Findings[0].Failure {
+	if d := e.Evaluate(context.Background(), requestOf(t)); !d.Denied() || !d.Findings[0].Failure {
 		t.Errorf("want a failure that denies, got %s", show(t, d))
 	}
 }

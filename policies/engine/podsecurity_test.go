@@ -103,7 +103,7 @@ func TestPodSecurityNamesTheFieldOfEachCheck(t *testing.T) {
 	e := loaded(t, "")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := requestOf(t, sandbox, tc.changes...)
+			in := requestOf(t, tc.changes...)
 			in.Tier = tier("baseline", "", "v1.37")
 			found := onlyPodSecurity(e.Evaluate(context.Background(), in))
 			if diff := cmp.Diff(tc.want, briefs(found)); diff != "" {
@@ -171,7 +171,7 @@ func TestPodSecurityRestricted(t *testing.T) {
 	e := loaded(t, "")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := requestOf(t, sandbox, tc.changes...)
+			in := requestOf(t, tc.changes...)
 			in.Tier = tier("restricted", "", "v1.37")
 			if diff := cmp.Diff(tc.want, briefs(onlyPodSecurity(e.Evaluate(context.Background(), in)))); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
@@ -222,7 +222,7 @@ func TestWhatDecidesOnPodSecurity(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			// The check of probes exists from 1.34, that of privilege escalation from 1.8.
-			in := requestOf(t, sandbox, "containers: [{name: a, image: 'a:1', readinessProbe: {tcpSocket: {host: a, port: 1}}}]")
+			in := requestOf(t, "containers: [{name: a, image: 'a:1', readinessProbe: {tcpSocket: {host: a, port: 1}}}]")
 			in.Tier, in.Namespace.Labels = tc.tier, tc.labels
 			got := map[string]string{}
 			for _, f := range onlyPodSecurity(loaded(t, tc.configuration).Evaluate(context.Background(), in)) {
@@ -247,13 +247,13 @@ func TestAPodThatCannotBeReadIsDenied(t *testing.T) {
 		"A container that is a list": "containers: [[]]",
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := onlyPodSecurity(loaded(t, "").Evaluate(context.Background(), requestOf(t, sandbox, change)))
+			found := onlyPodSecurity(loaded(t, "").Evaluate(context.Background(), requestOf(t, change)))
 			if len(found) != 1 || !found[0].Failure || found[0].Enforcement != engine.Deny {
 				t.Errorf("want one failure that denies, got %s", show(t, found))
 			}
 		})
 	}
-	in := requestOf(t, sandbox)
+	in := requestOf(t)
 	in.Pod = map[string]any{"spec": "x"}
 	if found := onlyPodSecurity(loaded(t, "").Evaluate(context.Background(), in)); len(found) != 1 || !found[0].Failure {
 		t.Errorf("a spec that is text: %s", show(t, found))
@@ -261,7 +261,7 @@ func TestAPodThatCannotBeReadIsDenied(t *testing.T) {
 }
 
 func TestPodSecurityReadsTheAnnotationsOfTheTemplate(t *testing.T) {
-	in := requestOf(t, sandbox)
+	in := requestOf(t)
 	key := "container.apparmor.security.beta.kubernetes.io/workspace"
 	in.Object["metadata"].(map[string]any)["annotations"] = map[string]any{key: "unconfined"}
 	e := loaded(t, "")

@@ -34,7 +34,7 @@ func quantity(value any) map[string]any {
 }
 
 // whole returns the amount in units of ten to the minus scale.
-func whole(amount *inf.Dec, scale int) json.Number {
-	rounded := new(inf.Dec).Round(amount, inf.Scale(scale), inf.RoundUp)
+func whole(amount *inf.Dec, scale inf.Scale) json.Number {
+	rounded := new(inf.Dec).Round(amount, scale, inf.RoundUp)
 	return json.Number(new(big.Int).Set(rounded.UnscaledBig()).String())
 }

@@ -6,6 +6,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,6 +61,10 @@ func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
 	if r.parameters, err = newParameterSchema(info.Schema); err != nil {
 		return nil, fmt.Errorf("%s: METADATA custom.parameters: %w", m.file(), err)
 	}
+	if info.Default != Off && len(info.AtLeastOne) > 0 && !hasEntry(info.AtLeastOne, r.parameters.defaults) {
+		return nil, fmt.Errorf(`%s: METADATA custom.enforcement is %s but no entry is in %s by default: write "Off" in quotes, or a default`,
+			m.file(), info.Default, list(info.AtLeastOne))
+	}
 	if r.entries, err = checkModule(m, parsed, info); err != nil {
 		return nil, err
 	}
@@ -67,9 +72,7 @@ func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
 		return nil, fmt.Errorf("%s: %w", m.file(), err)
 	}
 	modules := map[string]*ast.Module{m.file(): parsed}
-	for file, helper := range helpers {
-		modules[file] = helper
-	}
+	maps.Copy(modules, helpers)
 	compiler := newCompiler()
 	if compiler.Compile(modules); compiler.Failed() {
 		return nil, explain(m, compiler.Errors)

@@ -14,9 +14,10 @@ import (
 	"os/signal"
 	"syscall"
 
+	"k8s.io/utils/clock"
+
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/cluster"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
-	"k8s.io/utils/clock"
 )
 
 // stateVariable names the state folder in the environment.
@@ -37,8 +38,9 @@ const usage = `usage: cluster [-state DIR] COMMAND
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
 		os.Exit(1)
 	}
@@ -51,7 +53,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage)
+		_, _ = io.WriteString(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&state, "state", state, "state folder; "+stateVariable+" sets it too")

@@ -17,11 +17,11 @@ func up(ctx context.Context, c *cluster.Cluster, out io.Writer) error {
 	if err := c.Up(ctx); err != nil {
 		return err
 	}
-	kubectl := "kubectl"
+	kubectl, note := "kubectl", ""
 	if _, err := exec.LookPath(kubectl); err != nil {
 		kubectl = c.Paths().Bin("kubectl")
-		fmt.Fprintf(out, "this machine has no kubectl, so use %s\n", kubectl)
+		note = fmt.Sprintf("this machine has no kubectl, so use %s\n", kubectl)
 	}
-	fmt.Fprintf(out, "try:\n  export KUBECONFIG=%s\n  %s get pods -A\n", c.Paths().Kubeconfig(), kubectl)
-	return nil
+	_, err := fmt.Fprintf(out, "%stry:\n  export KUBECONFIG=%s\n  %s get pods -A\n", note, c.Paths().Kubeconfig(), kubectl)
+	return err
 }

@@ -50,7 +50,7 @@ func CacheDir() (string, error) {
 		base = "/var/cache"
 	}
 	dir := filepath.Join(base, "agent-sandbox")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", fmt.Errorf("cache of built programs: %w", err)
 	}
 	return dir, nil
@@ -107,8 +107,8 @@ func (b *Builder) Build(ctx context.Context, c Component) error {
 	if err != nil {
 		return fmt.Errorf("build %s: %w", c.Name, err)
 	}
-	defer os.RemoveAll(temporary)
-	if err := os.Chmod(temporary, 0o755); err != nil {
+	defer func() { _ = os.RemoveAll(temporary) }()
+	if err := os.Chmod(temporary, 0o755); err != nil { //nolint:gosec // Programs are for everyone.
 		return fmt.Errorf("build %s: %w", c.Name, err)
 	}
 	for _, p := range c.Programs {
@@ -131,7 +131,7 @@ func (b *Builder) compile(ctx context.Context, c Component, p Program, out strin
 	if c.CGO {
 		cgo = "1"
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, p.Package)...)
+	cmd := exec.CommandContext(ctx, "go", append(args, p.Package)...) //nolint:gosec // Built from the table of components.
 	cmd.Dir = filepath.Join(b.Source, c.Name)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "GOFLAGS="+goflags, "GOWORK=off")
 	var output bytes.Buffer
@@ -145,7 +145,7 @@ func (b *Builder) compile(ctx context.Context, c Component, p Program, out strin
 // Link makes links to all programs of the components in bin, under their names
 // and aliases.
 func (b *Builder) Link(components []Component, bin string) error {
-	if err := os.MkdirAll(bin, 0o755); err != nil {
+	if err := os.MkdirAll(bin, 0o750); err != nil {
 		return fmt.Errorf("links to programs: %w", err)
 	}
 	for _, c := range components {

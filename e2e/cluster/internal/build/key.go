@@ -31,7 +31,7 @@ func Key(c Component, module fs.FS, toolchain string) (string, error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(sum, "\n%s %d\n", path, len(content))
+		sum.Write(fmt.Appendf(nil, "\n%s %d\n", path, len(content)))
 		sum.Write(content)
 		return nil
 	})

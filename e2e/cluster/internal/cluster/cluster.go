@@ -13,9 +13,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/utils/clock"
+
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/process"
-	"k8s.io/utils/clock"
 )
 
 // Cluster is the cluster of one state folder.
@@ -36,6 +37,11 @@ func New(root string, out io.Writer, clk clock.WithTicker) (*Cluster, error) {
 		return nil, errors.New("the state folder cannot be /: it is deleted when the cluster stops")
 	}
 	return &Cluster{paths: layout.New(absolute), out: out, clock: clk}, nil
+}
+
+// say writes one line for people.
+func (c *Cluster) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.out, format+"\n", args...)
 }
 
 // Paths tells where everything of the cluster lies.

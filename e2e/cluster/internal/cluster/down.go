@@ -34,14 +34,14 @@ func (c *Cluster) Down(ctx context.Context) error {
 	}
 	defer unlock()
 	if _, err := os.Stat(c.paths.Root); errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintln(c.out, "there is no cluster to stop")
+		c.say("there is no cluster to stop")
 		return nil
 	}
 	start := c.clock.Now()
 	if err := c.tearDown(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "the cluster is stopped and removed after %s\n", c.clock.Since(start).Round(100*time.Millisecond))
+	c.say("the cluster is stopped and removed after %s", c.clock.Since(start).Round(100*time.Millisecond))
 	return nil
 }
 

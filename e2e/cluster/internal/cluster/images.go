@@ -62,7 +62,7 @@ func (c *Cluster) Load(ctx context.Context, archives []string) error {
 		if err := c.importArchive(ctx, archive); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out, "loaded %s\n", archive)
+		c.say("loaded %s", archive)
 	}
 	return nil
 }

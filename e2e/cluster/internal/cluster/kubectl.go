@@ -27,7 +27,7 @@ func (c *Cluster) ctr(ctx context.Context, args ...string) (string, error) {
 }
 
 func (c *Cluster) program(ctx context.Context, stdin io.Reader, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, c.paths.Bin(name), args...)
+	cmd := exec.CommandContext(ctx, c.paths.Bin(name), args...) //nolint:gosec // A program of the cluster.
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
 	// The user's own settings must not change what this command sees.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -34,12 +35,12 @@ func (c *Cluster) Status(ctx context.Context) error {
 		if !r.Identity.Alive() {
 			is = "stopped"
 		}
-		fmt.Fprintf(c.out, "%-24s %-8s pid %-7d log %s\n", r.Name, is, r.Identity.PID, r.Log)
+		c.say("%-24s %-8s pid %-7d log %s", r.Name, is, r.Identity.PID, r.Log)
 	}
 	if state == Broken {
 		return fmt.Errorf("the cluster is broken, up repairs it: %w", why)
 	}
-	fmt.Fprintf(c.out, "kubeconfig %s\naudit log  %s\n", c.paths.Kubeconfig(), c.paths.AuditLog())
+	c.say("kubeconfig %s\naudit log  %s", c.paths.Kubeconfig(), c.paths.AuditLog())
 	return nil
 }
 
@@ -71,7 +72,7 @@ func (c *Cluster) Logs(ctx context.Context, component string) error {
 	if workload, ok := workloads[component]; ok {
 		out, err := c.kubectl(ctx, nil, "-n", "kube-system", "logs", workload, "--tail=-1")
 		if err == nil {
-			fmt.Fprint(c.out, out)
+			_, err = io.WriteString(c.out, out)
 		}
 		return err
 	}

@@ -51,16 +51,16 @@ func (c *Cluster) Up(ctx context.Context) error {
 	state, why := c.health(ctx)
 	switch state {
 	case Running:
-		fmt.Fprintln(c.out, "the cluster is already running")
+		c.say("the cluster is already running")
 		return nil
 	case Broken:
-		fmt.Fprintf(c.out, "removing the remains of an earlier cluster: %v\n", why)
+		c.say("removing the remains of an earlier cluster: %v", why)
 		if err := c.tearDown(ctx); err != nil {
 			return err
 		}
 	case Absent:
 	}
-	facts, err := precheck.Gather(layout.Ports())
+	facts, err := precheck.Gather(ctx, layout.Ports())
 	if err != nil {
 		return err
 	}

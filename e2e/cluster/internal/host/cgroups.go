@@ -16,8 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
 	"k8s.io/utils/clock"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
 )
 
 // emptying is how long killed processes get to leave their cgroup.
@@ -71,7 +72,7 @@ func inherit(tree, name string) error {
 		return nil
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(tree, name), value, 0o600)
+		err = os.WriteFile(filepath.Join(tree, name), value, 0o600) //nolint:gosec // A mounted hierarchy of the kernel.
 	}
 	if err != nil {
 		return fmt.Errorf("cgroup of Pods: %w", err)

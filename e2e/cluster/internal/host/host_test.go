@@ -13,10 +13,10 @@ import (
 
 func TestOnlyMountsOfTheClustersFoldersAreFoundTheLatestFirst(t *testing.T) {
 	const table = `22 1 254:0 / / rw - ext4 /dev/vda rw
-30 22 0:1 / /state/kubelet/pods/a rw - tmpfs tmpfs rw
-31 30 0:2 / /state/kubelet/pods/a/b\040c rw - tmpfs tmpfs rw
-32 22 0:3 / /state-of-another rw - tmpfs tmpfs rw
-33 22 0:4 / /run/x rw - tmpfs tmpfs rw
+30 22 0:1 / /state/kubelet/pods/a rw - tmpfs none rw
+31 30 0:2 / /state/kubelet/pods/a/b\040c rw - tmpfs none rw
+32 22 0:3 / /state-of-another rw - tmpfs none rw
+33 22 0:4 / /run/x rw - tmpfs none rw
 `
 	want := []string{"/run/x", "/state/kubelet/pods/a/b c", "/state/kubelet/pods/a"}
 	if diff := cmp.Diff(want, mountsBelow(table, []string{"/state", "/run/x"})); diff != "" {
@@ -75,9 +75,9 @@ func TestATableOfTheFilterIsUnusedOnlyWithoutRulesAndChainsOfOthers(t *testing.T
 }
 
 func TestCgroupHierarchiesOfBothVersionsAreFound(t *testing.T) {
-	const table = `30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - tmpfs tmpfs rw
-31 30 0:27 / /sys/fs/cgroup/memory rw,nosuid shared:10 - cgroup cgroup rw,memory
-32 30 0:28 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw
+	const table = `30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - tmpfs none rw
+31 30 0:27 / /sys/fs/cgroup/memory rw,nosuid shared:10 - cgroup none rw,memory
+32 30 0:28 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 none rw
 `
 	want := []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified"}
 	if diff := cmp.Diff(want, cgroupMounts(table)); diff != "" {

@@ -5,6 +5,7 @@ package precheck
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -27,8 +28,8 @@ func tools() map[string]string {
 var sbin = []string{"/usr/local/sbin", "/usr/sbin", "/sbin"}
 
 // Gather looks at this machine; ports are the ports of interest.
-func Gather(ports map[int]string) (Facts, error) {
-	f := Facts{UID: os.Geteuid(), NodeIP: nodeIP()}
+func Gather(ctx context.Context, ports map[int]string) (Facts, error) {
+	f := Facts{UID: os.Geteuid(), NodeIP: nodeIP(ctx)}
 	if f.UID != 0 {
 		return f, nil
 	}
@@ -40,7 +41,7 @@ func Gather(ports map[int]string) (Facts, error) {
 	if f.Cgroups, err = cgroups(); err != nil {
 		return f, err
 	}
-	f.BridgeFilter = bridgeFilter()
+	f.BridgeFilter = bridgeFilter(ctx)
 	f.PortUsers, err = portUsers(ports)
 	return f, err
 }
@@ -88,21 +89,21 @@ func cgroups() ([]string, error) {
 	return names, nil
 }
 
-func bridgeFilter() bool {
+func bridgeFilter(ctx context.Context) bool {
 	const setting = "/proc/sys/net/bridge/bridge-nf-call-iptables"
 	if _, err := os.Stat(setting); err == nil {
 		return true
 	}
-	_ = exec.Command("modprobe", "br_netfilter").Run()
+	_ = exec.CommandContext(ctx, "modprobe", "br_netfilter").Run()
 	_, err := os.Stat(setting)
 	return err == nil
 }
 
 // nodeIP is the address that packets to the outside leave from; without a
 // route there, the first address that is not the loopback's.
-func nodeIP() string {
-	if conn, err := net.Dial("udp4", "203.0.113.1:9"); err == nil {
-		defer conn.Close()
+func nodeIP(ctx context.Context) string {
+	if conn, err := (&net.Dialer{}).DialContext(ctx, "udp4", "203.0.113.1:9"); err == nil {
+		defer func() { _ = conn.Close() }()
 		if addr, ok := conn.LocalAddr().(*net.UDPAddr); ok {
 			return addr.IP.String()
 		}

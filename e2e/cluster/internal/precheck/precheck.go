@@ -6,6 +6,7 @@
 package precheck
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,11 +47,11 @@ func Check(f Facts, ports map[int]string) error {
 		}
 	}
 	if !f.BridgeFilter {
-		return fmt.Errorf("the kernel does not filter bridged packets, so Services and NetworkPolicies cannot work: " +
+		return errors.New("the kernel does not filter bridged packets, so Services and NetworkPolicies cannot work: " +
 			"load the module with modprobe br_netfilter")
 	}
 	if f.NodeIP == "" {
-		return fmt.Errorf("this machine has no IPv4 address besides 127.0.0.1, and the cluster needs one: connect it to a network")
+		return errors.New("this machine has no IPv4 address besides 127.0.0.1, and the cluster needs one: connect it to a network")
 	}
 	return portFault(f.PortUsers, ports)
 }

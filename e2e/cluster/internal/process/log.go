@@ -25,7 +25,7 @@ func Tail(path string, n int) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("end of log: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
 	if err != nil {
 		return "", fmt.Errorf("end of log: %w", err)
@@ -74,7 +74,7 @@ func Copy(out io.Writer, path string) error {
 	if err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if _, err := io.Copy(out, file); err != nil {
 		return fmt.Errorf("log: %w", err)
 	}

@@ -45,9 +45,9 @@ func Start(spec Spec, records string) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	// A context would end the program together with this command.
-	cmd := exec.Command(spec.Path, spec.Args...)
+	cmd := exec.Command(spec.Path, spec.Args...) //nolint:gosec,noctx // A program of the cluster, and see above.
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log

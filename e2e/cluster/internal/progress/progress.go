@@ -87,7 +87,7 @@ func (r *Reporter) beat(place, name string, start time.Time) func() {
 func (r *Reporter) printf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(r.out, format+"\n", args...)
+	_, _ = fmt.Fprintf(r.out, format+"\n", args...)
 }
 
 // Seconds renders a duration for people: tenths of a second below ten seconds,

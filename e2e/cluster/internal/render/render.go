@@ -30,19 +30,26 @@ type Data struct {
 // PauseImage is the image of the container that holds a Pod's namespaces.
 func (d Data) PauseImage() string { return d.Images["pause"] }
 
-// Names of layout for the templates.
-
-func (Data) NodeName() string       { return layout.NodeName }
-func (Data) Domain() string         { return layout.Domain }
-func (Data) PodCIDR() string        { return layout.PodCIDR }
-func (Data) NodePodCIDR() string    { return layout.NodePodCIDR }
-func (Data) DNSServiceIP() string   { return layout.DNSServiceIP }
-func (Data) Bridge() string         { return layout.Bridge }
-func (Data) PublicIP() string       { return layout.WorldPublicIP }
-func (Data) PolicyQueue() string    { return layout.PolicyQueue }
-func (Data) PodsCgroup() string     { return layout.PodsCgroup }
-func (Data) StorageClass() string   { return layout.StorageClass }
-func (Data) ProvisionerKey() string { return layout.ProvisionerKey }
+// names are the names and addresses of the cluster, as functions of the templates.
+func names() template.FuncMap {
+	all := template.FuncMap{}
+	for name, value := range map[string]string{
+		"nodeName":       layout.NodeName,
+		"domain":         layout.Domain,
+		"podCIDR":        layout.PodCIDR,
+		"nodePodCIDR":    layout.NodePodCIDR,
+		"dnsServiceIP":   layout.DNSServiceIP,
+		"bridge":         layout.Bridge,
+		"publicIP":       layout.WorldPublicIP,
+		"policyQueue":    layout.PolicyQueue,
+		"podsCgroup":     layout.PodsCgroup,
+		"storageClass":   layout.StorageClass,
+		"provisionerKey": layout.ProvisionerKey,
+	} {
+		all[name] = func() string { return value }
+	}
+	return all
+}
 
 // Config renders the configuration file called name.
 func Config(name string, d Data) ([]byte, error) { return execute(path.Join("templates", name), d) }
@@ -70,7 +77,7 @@ func execute(name string, d Data) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", name, err)
 	}
-	parsed, err := template.New(name).Option("missingkey=error").Parse(string(raw))
+	parsed, err := template.New(name).Funcs(names()).Option("missingkey=error").Parse(string(raw))
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", name, err)
 	}

@@ -6,13 +6,15 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
 )
 
 func data() Data {
@@ -86,7 +88,7 @@ func TestEveryManifestIsAnObjectAndEveryImageIsTheClustersOwn(t *testing.T) {
 			Kind     string                `yaml:"kind"`
 			Metadata struct{ Name string } `yaml:"metadata"`
 		}
-		if err := decoder.Decode(&object); err == io.EOF {
+		if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatal(err)

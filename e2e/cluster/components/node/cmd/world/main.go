@@ -19,7 +19,7 @@ func main() {
 		Addr:              ":80",
 		ReadHeaderTimeout: 5 * time.Second,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			fmt.Fprintf(w, "outside world at %s\n", r.Context().Value(http.LocalAddrContextKey))
+			_, _ = fmt.Fprintf(w, "outside world at %s\n", r.Context().Value(http.LocalAddrContextKey))
 		}),
 	}
 	fmt.Fprintln(os.Stderr, "world:", server.ListenAndServe())

@@ -24,7 +24,7 @@ two long names never become one. Call with (dict "base" B "tail" T).
 {{- $whole -}}
 {{- else -}}
 {{- $hash := sha256sum $whole | trunc 8 -}}
-{{- $room := int (sub 63 (len .tail) 9) -}}
+{{- $room := int (sub 54 (len .tail)) -}}
 {{- if lt $room 1 -}}
 {{- printf "%s-%s" (trunc 54 $whole | trimSuffix "." | trimSuffix "-") $hash -}}
 {{- else -}}

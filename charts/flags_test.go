@@ -1,0 +1,41 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"flag"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/cmd/agent-sandbox-controller/app"
+	"github.com/agent-sandbox-platform/agent-sandbox/webhook"
+)
+
+// A flag that a program does not know stops it at its start.
+func TestProgramsKnowTheirFlags(t *testing.T) {
+	for _, set := range [][]string{nil, everything, {"metrics.enabled=false", "controller.extensions=true"}} {
+		in := elsewhere
+		in.set = set
+		r := render(t, in)
+		var served webhook.Options
+		parseArgs(t, r, "q7-blue-webhook", served.Bind)
+		served.Namespace = in.namespace
+		if errs := served.Validate(); len(errs) > 0 {
+			t.Errorf("the webhook refuses its arguments: %v", errs)
+		}
+		var run app.Options
+		parseArgs(t, r, "q7-blue-controller", run.Bind)
+	}
+}
+
+func parseArgs(t *testing.T, r rendered, deployment string, bind func(*flag.FlagSet)) {
+	t.Helper()
+	flags := flag.NewFlagSet(deployment, flag.ContinueOnError)
+	bind(flags)
+	args := named[*appsv1.Deployment](t, r, deployment).Spec.Template.Spec.Containers[0].Args
+	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+		t.Errorf("%s does not know its arguments %q: %v", deployment, args, err)
+	}
+}

@@ -1,0 +1,208 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// rules returns every rule of a release with the name of its role.
+func rules(r rendered) map[string][]rbacv1.PolicyRule {
+	found := map[string][]rbacv1.PolicyRule{}
+	for _, role := range all[*rbacv1.ClusterRole](r) {
+		found["ClusterRole "+role.Name] = role.Rules
+	}
+	for _, role := range all[*rbacv1.Role](r) {
+		found["Role "+role.Name] = role.Rules
+	}
+	return found
+}
+
+func TestRolesAreNarrow(t *testing.T) {
+	// These could become anything in the cluster.
+	forbidden := []string{"clusterroles", "clusterrolebindings", "roles", "rolebindings", "serviceaccounts", "serviceaccounts/token", "nodes", "pods/exec"}
+	unnamed := []string{"list", "watch", "create"}
+	byName := []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "secrets", "leases"}
+	for name, list := range rules(render(t, install{})) {
+		for _, rule := range list {
+			all := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs)
+			if slices.Contains(all, "*") {
+				t.Errorf("%s has a wildcard: %v", name, rule)
+			}
+			for _, resource := range rule.Resources {
+				if slices.Contains(forbidden, resource) {
+					t.Errorf("%s may %v %s", name, rule.Verbs, resource)
+				}
+				for _, verb := range rule.Verbs {
+					if slices.Contains(byName, resource) && len(rule.ResourceNames) == 0 && !slices.Contains(unnamed, verb) {
+						t.Errorf("%s may %s any of %s", name, verb, resource)
+					}
+				}
+				if resource == "secrets" && strings.HasPrefix(name, "ClusterRole") {
+					t.Errorf("%s may %v the Secrets of every namespace", name, rule.Verbs)
+				}
+			}
+		}
+	}
+}
+
+// make generate writes these files from the markers in the code.
+func TestRolesHoldTheGeneratedRules(t *testing.T) {
+	r := render(t, install{})
+	for _, component := range []string{"controller", "webhook"} {
+		data, err := os.ReadFile(filepath.Join(chartDir, "files", component+"-role.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var generated rbacv1.ClusterRole
+		if err := yaml.UnmarshalStrict(data, &generated); err != nil {
+			t.Fatalf("%s: %v", component, err)
+		}
+		role := named[*rbacv1.ClusterRole](t, r, "agent-sandbox-"+component+".agent-sandbox-system")
+		if diff := cmp.Diff(generated.Rules, role.Rules[:len(generated.Rules)]); diff != "" || len(generated.Rules) == 0 {
+			t.Errorf("rules of the %s (-generated +rendered):\n%s", component, diff)
+		}
+	}
+}
+
+func allows(list []rbacv1.PolicyRule, verb, group, resource, name string) bool {
+	return slices.ContainsFunc(list, func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.Verbs, verb) && slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) &&
+			(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, name))
+	})
+}
+
+func TestTheWebhookMayFillWhatTheChartLeavesEmpty(t *testing.T) {
+	const registration = "admissionregistration.k8s.io"
+	for provider, want := range map[string]bool{"self": true, "cert-manager": false} {
+		in := elsewhere
+		in.set = []string{"certificates.provider=" + provider}
+		r := render(t, in)
+		h := webhooks(t, r)
+		list := rules(r)
+		cluster, namespace := list["ClusterRole q7-blue-webhook.tools-west"], list["Role q7-blue-webhook"]
+		for _, verb := range []string{"get", "update", "patch"} {
+			trusts := allows(cluster, verb, registration, "mutatingwebhookconfigurations", h.mutateObject.GetName()) &&
+				allows(cluster, verb, registration, "validatingwebhookconfigurations", h.validateObject.GetName())
+			if trusts != (want || verb == "get") {
+				t.Errorf("provider %s: the webhook may %s its configurations: %t", provider, verb, trusts)
+			}
+			if serves := allows(namespace, verb, "", "secrets", "q7-blue-webhook-cert"); serves != want {
+				t.Errorf("provider %s: the webhook may %s its certificate: %t, want %t", provider, verb, serves, want)
+			}
+		}
+		if allows(cluster, "update", registration, "validatingwebhookconfigurations", "another") || allows(namespace, "get", "", "secrets", "another") {
+			t.Errorf("provider %s: the webhook may change what is not its own", provider)
+		}
+		if !allows(namespace, "watch", "", "configmaps", "any") {
+			t.Errorf("provider %s: the webhook may not watch policies", provider)
+		}
+	}
+}
+
+func TestTheControllerLeadsInItsNamespace(t *testing.T) {
+	list := rules(render(t, elsewhere))["Role q7-blue-controller"]
+	for _, verb := range []string{"get", "update", "create"} {
+		if !allows(list, verb, "coordination.k8s.io", "leases", "a3317529.agent-sandbox.x-k8s.io") {
+			t.Errorf("the controller may not %s its lease", verb)
+		}
+	}
+	if allows(list, "update", "coordination.k8s.io", "leases", "another") {
+		t.Error("the controller may take any lease")
+	}
+}
+
+func TestTenantsRoles(t *testing.T) {
+	aggregation := func(set ...string) map[string][]string {
+		found := map[string][]string{}
+		for _, role := range all[*rbacv1.ClusterRole](render(t, install{set: set})) {
+			for label := range role.Labels {
+				if to, ok := strings.CutPrefix(label, "rbac.authorization.k8s.io/aggregate-to-"); ok {
+					found[role.Name] = append(found[role.Name], to)
+				}
+			}
+			slices.Sort(found[role.Name])
+		}
+		return found
+	}
+	want := map[string][]string{
+		"agent-sandbox-view.agent-sandbox-system": {"admin", "edit", "view"},
+		"agent-sandbox-edit.agent-sandbox-system": {"admin", "edit"},
+	}
+	got := aggregation()
+	for name, to := range got {
+		if len(to) == 0 {
+			delete(got, name)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("aggregation (-want +got):\n%s", diff)
+	}
+	for name, to := range aggregation("rbac.aggregateClusterRoles=false") {
+		if len(to) > 0 {
+			t.Errorf("%s is added to %v though aggregation is off", name, to)
+		}
+	}
+	list := rules(render(t, install{}))
+	view, edit := list["ClusterRole agent-sandbox-view.agent-sandbox-system"], list["ClusterRole agent-sandbox-edit.agent-sandbox-system"]
+	for resource, group := range map[string]string{
+		"sandboxes": "agents.x-k8s.io", "sandboxtemplates": "extensions.agents.x-k8s.io",
+		"sandboxwarmpools": "extensions.agents.x-k8s.io", "sandboxclaims": "extensions.agents.x-k8s.io",
+	} {
+		if !allows(view, "watch", group, resource, "") || !allows(edit, "create", group, resource, "") || allows(view, "create", group, resource, "") {
+			t.Errorf("the roles of tenants are wrong for %s", resource)
+		}
+	}
+}
+
+// The clean-up runs when nothing of ours does any more, before Helm deletes the rest.
+func TestCleanUpStandsAlone(t *testing.T) {
+	r := render(t, elsewhere)
+	h := webhooks(t, r)
+	weights := map[string]string{}
+	for _, o := range r.objects {
+		if !o.hook {
+			if strings.HasSuffix(o.GetName(), "cleanup") {
+				t.Errorf("%s is no hook, so it is gone or stays at the wrong time", o)
+			}
+			continue
+		}
+		weights[o.GetKind()] = o.GetAnnotations()["helm.sh/hook-weight"]
+		for key, want := range map[string]string{"helm.sh/hook": "pre-delete", "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded"} {
+			if got := o.GetAnnotations()[key]; got != want {
+				t.Errorf("%s: %s is %q, want %q", o, key, got, want)
+			}
+		}
+	}
+	want := map[string]string{"ServiceAccount": "-10", "ClusterRole": "-10", "ClusterRoleBinding": "-5", "Job": "0"}
+	if diff := cmp.Diff(want, weights); diff != "" {
+		t.Errorf("weights of the hooks (-want +got):\n%s", diff)
+	}
+	job := named[*batchv1.Job](t, r, "q7-blue-cleanup")
+	if job.Spec.ActiveDeadlineSeconds == nil || job.Spec.TTLSecondsAfterFinished != nil {
+		t.Errorf("deadline %v, time to live %v, want a deadline only", job.Spec.ActiveDeadlineSeconds, job.Spec.TTLSecondsAfterFinished)
+	}
+	spec := job.Spec.Template.Spec
+	if len(spec.Volumes) > 0 || *spec.AutomountServiceAccountToken != true {
+		t.Error("the clean-up depends on other objects of the release")
+	}
+	list := rules(r)["ClusterRole q7-blue-cleanup.tools-west"]
+	if !allows(list, "delete", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", h.mutateObject.GetName()) ||
+		!allows(list, "delete", "admissionregistration.k8s.io", "validatingwebhookconfigurations", h.validateObject.GetName()) {
+		t.Error("the clean-up may not delete the webhook configurations")
+	}
+	if named[*corev1.ServiceAccount](t, r, spec.ServiceAccountName); len(render(t, install{set: []string{"cleanup.enabled=false"}}).Hooks) != 0 {
+		t.Error("hooks are rendered though the clean-up is off")
+	}
+}

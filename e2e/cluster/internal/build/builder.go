@@ -17,6 +17,9 @@ import (
 // goflags replace the user's own: the key of a build must say all about it.
 const goflags = "-mod=readonly -buildvcs=false -trimpath"
 
+// unfinished begins the name of the folder of a build that is under way.
+const unfinished = ".building-"
+
 // Builder builds components from Source, the folder of their modules, into
 // Cache.
 type Builder struct {
@@ -103,7 +106,10 @@ func (b *Builder) Build(ctx context.Context, c Component) error {
 	if err != nil {
 		return err
 	}
-	temporary, err := os.MkdirTemp(b.Cache, ".building-"+c.Name+"-")
+	if err := b.removeUnfinished(c); err != nil {
+		return err
+	}
+	temporary, err := os.MkdirTemp(b.Cache, unfinished+c.Name+"-")
 	if err != nil {
 		return fmt.Errorf("build %s: %w", c.Name, err)
 	}
@@ -117,6 +123,18 @@ func (b *Builder) Build(ctx context.Context, c Component) error {
 		}
 	}
 	if err := os.Rename(temporary, dir); err != nil {
+		return fmt.Errorf("build %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// removeUnfinished removes what builds of the component that were killed left.
+func (b *Builder) removeUnfinished(c Component) error {
+	folders, err := filepath.Glob(filepath.Join(b.Cache, unfinished+c.Name+"-*"))
+	for _, folder := range folders {
+		err = errors.Join(err, os.RemoveAll(folder))
+	}
+	if err != nil {
 		return fmt.Errorf("build %s: %w", c.Name, err)
 	}
 	return nil

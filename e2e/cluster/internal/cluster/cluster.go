@@ -22,8 +22,10 @@ import (
 // Cluster is the cluster of one state folder.
 type Cluster struct {
 	paths layout.Layout
-	out   io.Writer
-	clock clock.WithTicker
+	// machine is the folder of the files that all clusters of a machine share.
+	machine string
+	out     io.Writer
+	clock   clock.WithTicker
 }
 
 // New describes the cluster whose state folder is root. What people are to read
@@ -36,7 +38,7 @@ func New(root string, out io.Writer, clk clock.WithTicker) (*Cluster, error) {
 	if absolute == "/" {
 		return nil, errors.New("the state folder cannot be /: it is deleted when the cluster stops")
 	}
-	return &Cluster{paths: layout.New(absolute), out: out, clock: clk}, nil
+	return &Cluster{paths: layout.New(absolute), machine: "/run", out: out, clock: clk}, nil
 }
 
 // say writes one line for people.

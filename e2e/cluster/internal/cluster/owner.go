@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -16,15 +17,17 @@ import (
 
 // Ports, links and cgroups have the same names in every cluster, so a machine
 // has one at a time: the owner file names the state folder of that one, and the
-// lock file keeps two commands from changing it at once.
+// lock file keeps two commands from changing it at once. Both lie in the folder
+// machine of a Cluster.
 const (
-	lockFile  = "/run/agent-sandbox-cluster.lock"
-	ownerFile = "/run/agent-sandbox-cluster.owner"
+	lockFile  = "agent-sandbox-cluster.lock"
+	ownerFile = "agent-sandbox-cluster.owner"
 )
 
 // lock is held until the returned function is called.
 func (c *Cluster) lock() (func(), error) {
-	file, err := os.OpenFile(lockFile, os.O_CREATE|os.O_RDWR, 0o600)
+	path := filepath.Join(c.machine, lockFile)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
@@ -34,14 +37,14 @@ func (c *Cluster) lock() (func(), error) {
 			file.Close())
 	}
 	return func() {
-		_ = os.Remove(lockFile)
+		_ = os.Remove(path)
 		_ = file.Close()
 	}, nil
 }
 
 // precheckAlone fails when a cluster with another state folder runs here.
 func (c *Cluster) precheckAlone() error {
-	raw, err := os.ReadFile(ownerFile)
+	raw, err := os.ReadFile(filepath.Join(c.machine, ownerFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -65,14 +68,14 @@ func (c *Cluster) precheckAlone() error {
 }
 
 func (c *Cluster) own() error {
-	if err := os.WriteFile(ownerFile, []byte(c.paths.Root+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.machine, ownerFile), []byte(c.paths.Root+"\n"), 0o600); err != nil {
 		return fmt.Errorf("owner of this machine's cluster: %w", err)
 	}
 	return nil
 }
 
 func (c *Cluster) disown() error {
-	if err := os.Remove(ownerFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(filepath.Join(c.machine, ownerFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("owner of this machine's cluster: %w", err)
 	}
 	return nil

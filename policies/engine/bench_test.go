@@ -56,6 +56,16 @@ deny contains finding if {
 	return modules
 }
 
+// TestEvaluateAllocations bounds what one decision of the library allocates: unlike its time, that does
+// not depend on the machine.
+func TestEvaluateAllocations(t *testing.T) {
+	const most = 7000
+	e, in := loaded(t, ""), threeContainers(t)
+	if got := testing.AllocsPerRun(20, func() { e.Evaluate(context.Background(), in) }); got > most {
+		t.Errorf("%.0f allocations, want at most %d", got, most)
+	}
+}
+
 func BenchmarkEvaluate(b *testing.B) {
 	in := threeContainers(b)
 	data, err := json.Marshal(in.Object)

@@ -5,6 +5,10 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
+# The flags of the images, so that tests and images share one build cache.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath
+
 BUILD := .build
 BIN := $(BUILD)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -133,9 +137,9 @@ TOOL_opa := github.com/open-policy-agent/opa
 $(BIN)/golangci-lint: .tools/golangci-lint/go.mod .tools/golangci-lint/go.sum
 	@mkdir -p $(BIN)
 	@echo "Building golangci-lint (once) …"
-	@CGO_ENABLED=0 go -C .tools/golangci-lint build -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@go -C .tools/golangci-lint build -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 $(BIN)/%: .tools/go.mod .tools/go.sum
 	@mkdir -p $(BIN)
 	@echo "Building $* (once) …"
-	@CGO_ENABLED=0 go -C .tools build -o $(CURDIR)/$@ $(TOOL_$*)
+	@go -C .tools build -o $(CURDIR)/$@ $(TOOL_$*)

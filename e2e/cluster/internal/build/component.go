@@ -60,11 +60,11 @@ func Components() []Component {
 		}},
 		{Name: "dns", LDFlags: strip, Programs: []Program{{File: "coredns", Package: "."}}},
 		{Name: "storage", LDFlags: strip, Programs: []Program{{File: "storage-provisioner", Package: "."}}},
-		{Name: "gvisor", LDFlags: strip, Note: "about 5 minutes the first time", Programs: []Program{
+		{Name: "gvisor", LDFlags: strip, Note: "about 2 minutes the first time", Programs: []Program{
 			{File: "runsc", Package: "gvisor.dev/gvisor/runsc"}, {File: "containerd-shim-runsc-v1", Package: "."},
 		}},
 		{
-			Name: "kubernetes", LDFlags: append(kubernetesStamps(), strip...), Note: "about 15 minutes the first time",
+			Name: "kubernetes", LDFlags: append(kubernetesStamps(), strip...), Note: "about 10 minutes the first time",
 			Programs: []Program{{File: "kubernetes", Package: ".", Aliases: []string{
 				"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl",
 			}}},

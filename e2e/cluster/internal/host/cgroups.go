@@ -52,6 +52,7 @@ func MakePodsCgroup() error {
 		return err
 	}
 	for _, tree := range trees {
+		delegate(filepath.Dir(tree))
 		if err := os.MkdirAll(tree, 0o755); err != nil { //nolint:gosec // As all cgroups are.
 			return fmt.Errorf("cgroup of Pods: %w", err)
 		}
@@ -63,6 +64,21 @@ func MakePodsCgroup() error {
 		}
 	}
 	return nil
+}
+
+// delegate lets cgroups below a version 2 hierarchy use the controllers that the
+// kubelet insists on. One that cannot be had is the kubelet's to report: which
+// it needs depends on the kernel. Version 1 has no such file.
+func delegate(hierarchy string) {
+	available, err := os.ReadFile(filepath.Join(hierarchy, "cgroup.controllers"))
+	if err != nil {
+		return
+	}
+	for controller := range strings.FieldsSeq(string(available)) {
+		if slices.Contains([]string{"cpu", "cpuset", "memory", "pids", "hugetlb"}, controller) {
+			_ = os.WriteFile(filepath.Join(hierarchy, "cgroup.subtree_control"), []byte("+"+controller), 0o600)
+		}
+	}
 }
 
 // inherit copies a value from the parent of a version 1 cgroup that has it.

@@ -53,6 +53,8 @@ func MakePolicyRules(ctx context.Context) error {
 	if err := all(ctx,
 		"iptables -w -N "+chain,
 		"iptables -w -A "+chain+" -m conntrack --ctstate NEW -j NFQUEUE --queue-num "+layout.PolicyQueue,
+		// A machine whose own rules drop what they do not know must pass the rest.
+		"iptables -w -A "+chain+" -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT",
 	); err != nil {
 		return fmt.Errorf("this kernel cannot queue packets for the NetworkPolicy agent (it needs xt_NFQUEUE): %w", err)
 	}

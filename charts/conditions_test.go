@@ -176,7 +176,7 @@ func TestConditionsOfOnesOwn(t *testing.T) {
 // An old webhook refuses a rule that only the new one knows, and with it the upgrade.
 func TestPolicySourcesThatAreJudged(t *testing.T) {
 	h := webhooks(t, render(t, elsewhere))
-	source, _ := policies(t, render(t, elsewhere))
+	source, _ := policiesOf(t, render(t, elsewhere))
 	next := source.DeepCopy()
 	next.Labels["app.kubernetes.io/version"] = "9.9.9"
 	author := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine", Labels: map[string]string{keys.PolicySource: "true"}}}

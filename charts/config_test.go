@@ -112,7 +112,7 @@ type policyConfig struct {
 	} `json:"rules"`
 }
 
-func policies(t *testing.T, r rendered) (corev1.ConfigMap, policyConfig) {
+func policiesOf(t *testing.T, r rendered) (corev1.ConfigMap, policyConfig) {
 	t.Helper()
 	var parsed policyConfig
 	for _, c := range all[*corev1.ConfigMap](r) {
@@ -160,7 +160,7 @@ func library(t *testing.T) map[string]string {
 // with the library; and what a rule does without values is what the values say.
 func TestRulesAreThoseOfTheLibrary(t *testing.T) {
 	known := library(t)
-	_, defaults := policies(t, render(t, install{}))
+	_, defaults := policiesOf(t, render(t, install{}))
 	got := map[string]string{}
 	for id, rule := range defaults.Rules {
 		got[id] = rule.Enforcement
@@ -169,7 +169,7 @@ func TestRulesAreThoseOfTheLibrary(t *testing.T) {
 		t.Errorf("rules of the library and of values.yaml (-library +values):\n%s", diff)
 	}
 	for _, env := range environments[1:] {
-		_, configured := policies(t, render(t, install{}.with(env)))
+		_, configured := policiesOf(t, render(t, install{}.with(env)))
 		for id := range configured.Rules {
 			if known[id] == "" {
 				t.Errorf("values of %s configure %s, which the library does not have", env, id)
@@ -187,14 +187,14 @@ func TestDefaultsDenyWhatWasDecided(t *testing.T) {
 		"image-malformed", "dra", "hostpath", "one-volume-source", "volume-binding", "reserved-metadata", "forged-owner",
 		"runtimeclass-required",
 	}
-	_, defaults := policies(t, render(t, install{}))
+	_, defaults := policiesOf(t, render(t, install{}))
 	for id, rule := range defaults.Rules {
 		if denies, want := rule.Enforcement == "Deny", slices.Contains(decided, id); denies != want {
 			t.Errorf("%s is %s by default, want it to deny: %t", id, rule.Enforcement, want)
 		}
 	}
-	_, prod := policies(t, render(t, install{}.with("prod")))
-	_, staging := policies(t, render(t, install{}.with("staging")))
+	_, prod := policiesOf(t, render(t, install{}.with("prod")))
+	_, staging := policiesOf(t, render(t, install{}.with("staging")))
 	for id, rule := range defaults.Rules {
 		if rule.Enforcement == "Deny" && (prod.Rules[id].Enforcement != "Deny" || staging.Rules[id].Enforcement != "Deny") {
 			t.Errorf("%s denies by default but not in staging and production", id)
@@ -206,7 +206,7 @@ func TestDefaultsDenyWhatWasDecided(t *testing.T) {
 }
 
 func TestProductionAllowsTheRegistryOfTheExamples(t *testing.T) {
-	_, prod := policies(t, render(t, install{}.with("prod")))
+	_, prod := policiesOf(t, render(t, install{}.with("prod")))
 	rule := prod.Rules["registry-allowed"]
 	if rule.Enforcement != "Deny" {
 		t.Errorf("registry-allowed is %s in production, want Deny", rule.Enforcement)
@@ -215,7 +215,7 @@ func TestProductionAllowsTheRegistryOfTheExamples(t *testing.T) {
 		t.Errorf("repositories (-want +got):\n%s", diff)
 	}
 	set := []string{"policies.rules.registry-allowed.parameters.repositories={registry.example.com/team}"}
-	_, mine := policies(t, render(t, install{set: set}.with("prod")))
+	_, mine := policiesOf(t, render(t, install{set: set}.with("prod")))
 	if diff := cmp.Diff([]any{"registry.example.com/team"}, mine.Rules["registry-allowed"].Parameters["repositories"]); diff != "" {
 		t.Errorf("repositories of one's own (-want +got):\n%s", diff)
 	}
@@ -231,7 +231,7 @@ func TestABareOffIsOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, got := policies(t, r); got.Rules["no-latest"].Enforcement != "Off" {
+	if _, got := policiesOf(t, r); got.Rules["no-latest"].Enforcement != "Off" {
 		t.Errorf("no-latest is %q, want Off", got.Rules["no-latest"].Enforcement)
 	}
 }
@@ -246,7 +246,7 @@ func TestModulesAreTakenAsTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, _ := policies(t, r)
+	source, _ := policiesOf(t, r)
 	if diff := cmp.Diff(text, source.Data["mine.rego"]); diff != "" {
 		t.Errorf("module (-want +got):\n%s", diff)
 	}

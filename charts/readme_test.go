@@ -1,0 +1,109 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+var update = flag.Bool("update", false, "write the table of values into the README")
+
+const (
+	tableStart = "<!-- values -->\n"
+	tableEnd   = "<!-- /values -->\n"
+	// longestDefault is how long a default may be to stand in the table.
+	longestDefault = 60
+)
+
+// value is a documented key of values.yaml.
+type value struct {
+	key, text, fallback string
+}
+
+// documented lists the keys below a node that have a comment which begins with "--". A
+// key without one is a section; one that is neither is reported.
+func documented(t *testing.T, prefix string, node *yaml.Node) []value {
+	t.Helper()
+	var found []value
+	for i := 0; i < len(node.Content); i += 2 {
+		name, content := node.Content[i], node.Content[i+1]
+		key := strings.TrimPrefix(prefix+"."+name.Value, ".")
+		if _, comment, is := strings.Cut(name.HeadComment, "# -- "); is {
+			found = append(found, value{key, strings.ReplaceAll(comment, "\n# ", " "), fallback(t, content)})
+			continue
+		}
+		if content.Kind != yaml.MappingNode || len(content.Content) == 0 {
+			t.Errorf("values.yaml does not say what %s is: write a comment that begins with \"# --\" above it", key)
+			continue
+		}
+		found = append(found, documented(t, key, content)...)
+	}
+	return found
+}
+
+func fallback(t *testing.T, node *yaml.Node) string {
+	t.Helper()
+	var content any
+	if err := node.Decode(&content); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) > longestDefault {
+		return "see values.yaml"
+	}
+	return "`" + string(data) + "`"
+}
+
+func table(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(chartDir, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	text.WriteString("| value | default | what it is |\n|---|---|---|\n")
+	for _, v := range documented(t, "", document.Content[0]) {
+		fmt.Fprintf(&text, "| `%s` | %s | %s |\n", v.key, v.fallback, strings.ReplaceAll(v.text, "|", `\|`))
+	}
+	return text.String()
+}
+
+func TestReadmeListsEveryValue(t *testing.T) {
+	path := filepath.Join(chartDir, "README.md")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(data), tableStart)
+	written, after, ends := strings.Cut(rest, tableEnd)
+	if !begins || !ends {
+		t.Fatalf("%s has no place for the table, between %q and %q", path, tableStart, tableEnd)
+	}
+	want := table(t)
+	if *update {
+		if err := os.WriteFile(path, []byte(before+tableStart+want+tableEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, written); diff != "" {
+		t.Errorf("the table of the README is old; run go test ./charts -run %s -update (-values.yaml +README):\n%s", t.Name(), diff)
+	}
+}

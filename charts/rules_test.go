@@ -1,0 +1,136 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// rulesOf returns the rules of an environment, loaded as the webhook loads them.
+func rulesOf(t *testing.T, r rendered) *engine.Engine {
+	t.Helper()
+	source, _ := policiesOf(t, r)
+	cfg, err := engine.ParseConfiguration(source.Name, []byte(source.Data["policy.yaml"]))
+	if err != nil {
+		t.Fatalf("the webhook refuses policy.yaml: %v", err)
+	}
+	modules, err := policies.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := engine.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := rules.Load(t.Context(), modules, cfg)
+	if err != nil || len(report.Broken) > 0 {
+		t.Fatalf("the webhook refuses the rules: %v, broken %v", err, report.Broken)
+	}
+	return rules
+}
+
+// hardened is a Pod with what admission sets on it in the tier standard.
+const hardened = `
+automountServiceAccountToken: false
+runtimeClassName: gvisor
+securityContext: {seccompProfile: {type: RuntimeDefault}}
+containers:
+  - name: workspace
+    image: python:3.12-slim
+    command: [sh, -c, sleep infinity]
+    resources: {limits: {cpu: "1", memory: 512Mi}}
+    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [NET_RAW]}}
+    volumeMounts: [{name: workspace-volume, mountPath: /workspace}]
+`
+
+// judge returns the rules that refuse a Sandbox with a Pod in the tier standard.
+func judge(t *testing.T, rules *engine.Engine, r rendered, change func(spec, container map[string]any)) []string {
+	t.Helper()
+	var spec, tier map[string]any
+	if err := yaml.Unmarshal([]byte(hardened), &spec); err != nil {
+		t.Fatal(err)
+	}
+	change(spec, spec["containers"].([]any)[0].(map[string]any))
+	data, err := json.Marshal(platform(t, r).Tiers["standard"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &tier); err != nil {
+		t.Fatal(err)
+	}
+	pod := map[string]any{"spec": spec}
+	object := map[string]any{
+		"apiVersion": "agents.x-k8s.io/v1beta1", "kind": engine.KindSandbox,
+		"metadata": map[string]any{"name": "agent-workspace", "namespace": "tenant"}, "spec": map[string]any{"podTemplate": pod},
+	}
+	decision := rules.Evaluate(t.Context(), engine.Input{
+		Operation: "CREATE", Kind: engine.KindSandbox, User: engine.UserInfo{Username: "alice"}, Object: object,
+		Namespace: engine.NamespaceInfo{Name: "tenant"}, Pod: pod, PodPath: "spec.podTemplate", Tier: tier, TierName: "standard",
+		Source: engine.SourceAdmission,
+	})
+	var denied []string
+	for _, finding := range decision.Denials() {
+		if finding.Failure {
+			t.Errorf("rule %s failed: %s", finding.Rule, finding.Message)
+		}
+		denied = append(denied, finding.Rule)
+	}
+	slices.Sort(denied)
+	return slices.Compact(denied)
+}
+
+// What each environment refuses, by the rules themselves.
+func TestWhatEachEnvironmentRefuses(t *testing.T) {
+	nothing := func(_, _ map[string]any) {}
+	cases := map[string]struct {
+		change func(spec, container map[string]any)
+		// want are the rules that refuse, by environment; "" is the defaults.
+		want map[string][]string
+	}{
+		"a Sandbox of the examples, with limits": {nothing, nil},
+		"one without limits": {
+			func(_, container map[string]any) { delete(container, "resources") },
+			map[string][]string{"staging": {"limits-required"}, "prod": {"limits-required"}},
+		},
+		"an image of a foreign registry": {
+			func(_, container map[string]any) { container["image"] = "registry.example.com/team/tool:1.0" },
+			map[string][]string{"staging": {"registry-allowed"}, "prod": {"registry-allowed"}},
+		},
+		"an image of another team's repository": {
+			func(_, container map[string]any) { container["image"] = "team/tool:1.0" },
+			map[string][]string{"staging": {"registry-allowed"}, "prod": {"registry-allowed"}},
+		},
+		"the kernel of the node": {
+			func(spec, _ map[string]any) { delete(spec, "runtimeClassName") },
+			map[string][]string{"prod": {"runtimeclass-required"}},
+		},
+		"one process table for all containers": {
+			func(spec, _ map[string]any) { spec["shareProcessNamespace"] = true },
+			map[string][]string{"prod": {"share-process-namespace"}},
+		},
+		"a token of the cluster": {
+			func(spec, _ map[string]any) { spec["automountServiceAccountToken"] = true },
+			map[string][]string{"": {"automount-token"}, "dev": {"automount-token"}, "staging": {"automount-token"}, "prod": {"automount-token"}},
+		},
+	}
+	for _, env := range environments {
+		r := render(t, install{}.with(env))
+		rules := rulesOf(t, r)
+		for name, tc := range cases {
+			t.Run(name+" under the values of "+or(env, "defaults"), func(t *testing.T) {
+				if diff := cmp.Diff(tc.want[env], judge(t, rules, r, tc.change)); diff != "" {
+					t.Errorf("refused by (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}

@@ -113,8 +113,11 @@ func isSuspended(s *scope) (reason, message string, holds bool) {
 	return agentsv1beta1.ReasonSandboxSuspended, message, s.suspended()
 }
 
+// isFinished holds for a Pod that ended by itself. One that ends because it is being
+// deleted does not count: a claim would take it for the end of the work.
 func isFinished(s *scope) (reason, message string, holds bool) {
-	if s.pod == nil {
+	before := meta.IsStatusConditionTrue(s.sandbox.Status.Conditions, agentsv1beta1.ConditionFinished)
+	if s.pod == nil || (s.pod.DeletionTimestamp != nil && !before) {
 		return "", "", false
 	}
 	switch s.pod.Status.Phase {

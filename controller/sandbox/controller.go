@@ -101,7 +101,7 @@ func (r *Reconciler) phases(s *scope) []phase {
 
 // conclude writes the status, tells of it, and sets the timer for the next pass.
 func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
-	if s.superseded {
+	if s.superseded || s.problems.onlyConflicts() {
 		return s.problems.outcome()
 	}
 	key := client.ObjectKeyFromObject(s.sandbox)
@@ -137,8 +137,10 @@ func (t *timers) Start(_ context.Context, queue workqueue.TypedRateLimitingInter
 	return nil
 }
 
+// wake asks for a pass after that time; one that is due at once waits a moment, so
+// that the write of this pass is seen first.
 func (t *timers) wake(request ctrl.Request, after time.Duration) {
 	if queue := t.queue.Load(); queue != nil {
-		(*queue).AddAfter(request, after)
+		(*queue).AddAfter(request, max(after, time.Millisecond))
 	}
 }

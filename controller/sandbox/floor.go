@@ -92,3 +92,12 @@ func runtimeClassRefusals(pod *corev1.PodSpec, at *field.Path, tier config.Runti
 	return field.ErrorList{field.Invalid(at.Child("runtimeClassName"), class,
 		fmt.Sprintf("the tier of the namespace requires one of: %s", strings.Join(tier.Classes, ", ")))}
 }
+
+// sentence puts all refusals into one line.
+func sentence(refusals field.ErrorList) string {
+	texts := make([]string, 0, len(refusals))
+	for _, refusal := range refusals {
+		texts = append(texts, refusal.Error())
+	}
+	return strings.Join(texts, "; ")
+}

@@ -21,7 +21,11 @@ func (r *Reconciler) phaseExpiry(ctx context.Context, s *scope) error {
 		s.pod = s.owned[0]
 	}
 	s.announced = s.readyReason() == agentsv1beta1.ReasonSandboxExpired
-	if !s.announced || !s.leftovers() {
+	if !s.announced {
+		s.wakeAt(s.now)
+		return nil
+	}
+	if !s.leftovers() {
 		return nil
 	}
 	// A client may have moved the time a moment ago, and this cannot be undone.

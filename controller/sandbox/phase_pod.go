@@ -111,7 +111,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 func (s *scope) checkFloor(pod *corev1.PodSpec) error {
 	if refusals := floorRefusals(pod, s.tier.RuntimeClass); len(refusals) > 0 {
 		s.podRefused = true
-		return userError{refusals.ToAggregate()}
+		return userErrorf("%s", sentence(refusals))
 	}
 	return nil
 }

@@ -36,15 +36,21 @@ func (k *policyKeeper) write(ctx context.Context, want *networkingv1.NetworkPoli
 	if err != nil {
 		return err
 	}
+	err = k.createOrMend(ctx, got, want)
+	if !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	// The cache is behind, or the policy lost the label by which the cache knows it.
+	got, err = lookUp(ctx, k.live, want.Namespace, want.Name, &networkingv1.NetworkPolicy{})
+	if err != nil {
+		return err
+	}
+	return k.createOrMend(ctx, got, want)
+}
+
+func (k *policyKeeper) createOrMend(ctx context.Context, got, want *networkingv1.NetworkPolicy) error {
 	if got == nil {
-		err := k.client.Create(ctx, want.DeepCopy(), fieldOwner)
-		if !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-		// It lost the label by which the cache knows it, or is somebody else's.
-		if got, err = lookUp(ctx, k.live, want.Namespace, want.Name, &networkingv1.NetworkPolicy{}); err != nil || got == nil {
-			return err
-		}
+		return k.client.Create(ctx, want.DeepCopy(), fieldOwner)
 	}
 	if !mendPolicy(got, want) {
 		return nil

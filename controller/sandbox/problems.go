@@ -6,6 +6,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,6 +48,12 @@ func (p problems) message() string {
 func (p problems) multiplePods() (multiplePodsError, bool) {
 	var multiple multiplePodsError
 	return multiple, errors.As(errors.Join(p...), &multiple)
+}
+
+// onlyConflicts says whether nothing is wrong but that somebody wrote at the same
+// moment. The next pass settles that; no user needs to read of it.
+func (p problems) onlyConflicts() bool {
+	return len(p) > 0 && !slices.ContainsFunc(p, func(err error) bool { return !apierrors.IsConflict(err) })
 }
 
 // outcome is what the work queue is told: what may pass by itself is retried; what a

@@ -6,10 +6,12 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -43,7 +45,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("sandbox").
-		For(&agentsv1beta1.Sandbox{}).
+		For(&agentsv1beta1.Sandbox{}, builder.WithPredicates(moreThanStatus())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.sandboxOf)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.sandboxOf)).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfClaim)).
@@ -128,6 +130,20 @@ func requestsFor(sandboxes []agentsv1beta1.Sandbox) []ctrl.Request {
 		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&sandboxes[i])})
 	}
 	return requests
+}
+
+// moreThanStatus leaves out what only this controller writes: its own status would
+// start a pass that has nothing to do, and cut short the back-off of one that failed.
+// Resyncs, which change nothing, come through.
+func moreThanStatus() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld, e.ObjectNew
+		return before.GetResourceVersion() == after.GetResourceVersion() ||
+			before.GetGeneration() != after.GetGeneration() ||
+			!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+			!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+			!apiequality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+	}}
 }
 
 // changedOrGone leaves out policies that appear: whoever made one has read it.

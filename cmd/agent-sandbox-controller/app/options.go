@@ -157,11 +157,11 @@ func (o *Options) Validate() error {
 	if o.Config == "" {
 		refuse("config", `""`, "give the path of the platform configuration")
 	}
-	for name, address := range map[string]string{
-		"metrics-bind-address": o.MetricsBindAddress, "health-probe-bind-address": o.HealthProbeBindAddress,
+	for _, served := range []struct{ flag, address string }{
+		{"metrics-bind-address", o.MetricsBindAddress}, {"health-probe-bind-address", o.HealthProbeBindAddress},
 	} {
-		if _, _, err := net.SplitHostPort(address); err != nil && address != "0" {
-			refuse(name, address, "give host:port such as :8080, or 0 to serve none")
+		if _, _, err := net.SplitHostPort(served.address); err != nil && served.address != "0" {
+			refuse(served.flag, served.address, "give host:port such as :8080, or 0 to serve none")
 		}
 	}
 	return errors.Join(errs...)

@@ -1,0 +1,155 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+)
+
+// full gives a Pod with everything that may be stripped.
+func full(edits ...func(*corev1.Pod)) *corev1.Pod {
+	return makePod("box", append([]func(*corev1.Pod){ready, onNode("n1"), func(p *corev1.Pod) {
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+		p.Annotations = map[string]string{"note": "hello"}
+		p.Spec.Containers = []corev1.Container{{Name: "w"}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "w"}}
+	}}, edits...)...)
+}
+
+func TestStripPod(t *testing.T) {
+	cases := map[string]struct {
+		edit func(*corev1.Pod)
+		want *corev1.Pod
+	}{
+		"a Sandbox's Pod keeps what conditions rest on": {
+			ownedByBox,
+			makePod("box", ready, onNode("n1"), ownedByBox, func(p *corev1.Pod) { p.Annotations = map[string]string{"note": "hello"} }),
+		},
+		"any other Pod keeps who and where it is": {ownedByAnother, makePod("box", onNode("n1"), ownedByAnother)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := stripPod(full(tc.edit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("stripPod() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A patch of a stripped Pod must hold what was changed and nothing of what was
+// stripped.
+func TestPatchOfAStrippedPodTouchesMetadataOnly(t *testing.T) {
+	object, err := stripPod(full(ownedByBox))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stripped, isPod := object.(*corev1.Pod)
+	if !isPod {
+		t.Fatalf("stripPod() gave a %T", object)
+	}
+	changed := stripped.DeepCopy()
+	changed.Labels = map[string]string{"team": "blue"}
+	patch, err := client.MergeFrom(stripped).Data(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`{"metadata":{"labels":{"team":"blue"}}}`, string(patch)); diff != "" {
+		t.Errorf("patch (-want +got):\n%s", diff)
+	}
+}
+
+func TestIndexes(t *testing.T) {
+	sandboxPod := makePod("box", ownedByBox, labelled(keys.Sandbox, "true"))
+	cases := map[string]struct {
+		index  client.IndexerFunc
+		object client.Object
+		want   []string
+	}{
+		"a Sandbox's Pod by the Sandbox":           {podSandbox, sandboxPod, []string{"box-uid"}},
+		"another's Pod by no Sandbox":              {podSandbox, makePod("web", ownedByAnother), nil},
+		"a Sandbox's Pod by its policies":          {podPolicies, sandboxPod, []string{isolation.FloorName}},
+		"a Pod on its way out needs no policy":     {podPolicies, makePod("box", ownedByBox, labelled(keys.Sandbox, "true"), deletedAt(noon())), nil},
+		"a Pod that copies our label by no policy": {podPolicies, makePod("web", ownedByAnother, labelled(keys.Sandbox, "true")), nil},
+		"a Sandbox by its volume claims":           {sandboxClaims, makeSandbox(withVolume("work", "cache")), []string{"work-box", "cache-box"}},
+		"a Sandbox of another group by no Sandbox UID": {podSandbox, makePod("x", func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Sandbox", UID: "x", Controller: new(true)}}
+		}), nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.index(tc.object)); diff != "" {
+				t.Errorf("index (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMoreThanStatusLetsThroughWhatMatters(t *testing.T) {
+	versioned := func(version string, edits ...func(*agentsv1beta1.Sandbox)) *agentsv1beta1.Sandbox {
+		return makeSandbox(append(edits, func(s *agentsv1beta1.Sandbox) { s.ResourceVersion = version })...)
+	}
+	cases := map[string]struct {
+		after *agentsv1beta1.Sandbox
+		want  bool
+	}{
+		"the status":       {versioned("2", withCondition("Ready", "True", "", "", noon())), false},
+		"a resync":         {versioned("1"), true},
+		"the spec":         {versioned("2", func(s *agentsv1beta1.Sandbox) { s.Generation++ }), true},
+		"a label":          {versioned("2", withLabels(map[string]string{keys.CreatedBy: "go-client"})), true},
+		"an annotation":    {versioned("2", trackingPod("box")), true},
+		"a new controller": {versioned("2", controlledBy("SandboxClaim")), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := moreThanStatus().Update(event.UpdateEvent{ObjectOld: versioned("1"), ObjectNew: tc.after}); got != tc.want {
+				t.Errorf("moreThanStatus() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestMendPolicy(t *testing.T) {
+	cases := map[string]struct {
+		edit func(*networkingv1.NetworkPolicy)
+		want bool
+	}{
+		"untouched":             {func(*networkingv1.NetworkPolicy) {}, false},
+		"somebody's annotation": {func(p *networkingv1.NetworkPolicy) { p.Annotations = map[string]string{"note": "x"} }, false},
+		"an egress rule":        {func(p *networkingv1.NetworkPolicy) { p.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{}} }, true},
+		"a narrower selector":   {func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector.MatchLabels["app"] = "x" }, true},
+		"one type fewer":        {func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = p.Spec.PolicyTypes[:1] }, true},
+		"our mark taken off":    {func(p *networkingv1.NetworkPolicy) { p.Labels = nil }, true},
+		"an owner to die with":  {func(p *networkingv1.NetworkPolicy) { p.OwnerReferences = []metav1.OwnerReference{{Name: "x"}} }, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := isolation.Floor("team-a")
+			tc.edit(got)
+			annotations := got.Annotations
+			if changed := mendPolicy(got, isolation.Floor("team-a")); changed != tc.want {
+				t.Errorf("mendPolicy() = %t, want %t", changed, tc.want)
+			}
+			want := isolation.Floor("team-a")
+			want.Annotations = annotations
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("mended policy (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

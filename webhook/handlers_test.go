@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	testclock "k8s.io/utils/clock/testing"
@@ -34,7 +35,6 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 const controllerUser = "system:serviceaccount:agent-sandbox-system:agent-sandbox-controller"
@@ -73,7 +73,7 @@ func namespace(name string, labels map[string]string) *corev1.Namespace {
 func extension(text string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	if err := json.Unmarshal([]byte(text), &object.Object); err != nil {
-		panic(err)
+		panic(err) //nolint:forbidigo // the literal of a test is wrong
 	}
 	object.SetAPIVersion(extensionsv1beta1.GroupVersion.String())
 	return object
@@ -182,26 +182,25 @@ func update(namespace, kind, old, object string) admissionv1.AdmissionRequest {
 	return request
 }
 
-// container is a hardened container, with more members.
-func container(more string) string {
+// container is a hardened container.
+func container() string {
 	return `{"name": "main", "image": "registry.example.com/a:1",
 		"resources": {"limits": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}},
-		"securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["NET_RAW"]}` + more + `}}`
+		"securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["NET_RAW"]}}}`
 }
 
-// sandbox is a hardened Sandbox with these members of its Pod and of its container's
-// securityContext.
-func sandbox(pod, security string) string {
+// sandbox is a hardened Sandbox with these members of its Pod.
+func sandbox(pod string) string {
 	return `{"apiVersion": "agents.x-k8s.io/v1beta1", "kind": "Sandbox", "metadata": {"name": "box", "namespace": "tenant"},
 		"spec": {"operatingMode": "Running", "podTemplate": {"spec": {"automountServiceAccountToken": false, "enableServiceLinks": false,
 		"runtimeClassName": "gvisor", "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}` + pod + `,
-		"containers": [` + container(security) + `]}}}}`
+		"containers": [` + container() + `]}}}}`
 }
 
 const hostPath = `, "volumes": [{"name": "root", "hostPath": {"path": "/etc"}}]`
 
 func TestValidate(t *testing.T) {
-	good, bad := sandbox("", ""), sandbox(hostPath, "")
+	good, bad := sandbox(""), sandbox(hostPath)
 	privileged := strings.Replace(bad, `"allowPrivilegeEscalation": false`, `"privileged": true`, 1)
 	relabelled := strings.Replace(bad, `"name": "box",`, `"name": "box", "labels": {"team": "a"},`, 1)
 	reordered := strings.Replace(bad, `"volumes": [`, `"volumes": [{"name": "tmp", "emptyDir": {}}, `, 1)
@@ -267,7 +266,7 @@ func TestValidate(t *testing.T) {
 	}
 	handlers := world{objects: []client.Object{
 		extension(`{"kind": "SandboxTemplate", "metadata": {"name": "bad", "namespace": "tenant"}, "spec": {"podTemplate": ` +
-			`{"spec": {"automountServiceAccountToken": false, "volumes": [{"name": "root", "hostPath": {"path": "/etc"}}], "containers": [` + container("") + `]}}}}`),
+			`{"spec": {"automountServiceAccountToken": false, "volumes": [{"name": "root", "hostPath": {"path": "/etc"}}], "containers": [` + container() + `]}}}}`),
 		extension(`{"kind": "SandboxWarmPool", "metadata": {"name": "bad", "namespace": "tenant"}, "spec": {"replicas": 1, "sandboxTemplateRef": {"name": "bad"}}}`),
 	}}.start(t)
 	for name, tc := range cases {
@@ -297,7 +296,7 @@ func scale(pool string, from, to int) admissionv1.AdmissionRequest {
 
 func TestAnswerForPeopleAndPrograms(t *testing.T) {
 	handlers := world{}.start(t)
-	request := creation("tenant", "Sandbox", sandbox(hostPath, ""))
+	request := creation("tenant", "Sandbox", sandbox(hostPath))
 	request.Name = "box"
 	response := ask(t, handlers[PathValidate], request)
 	wantLines := []string{
@@ -321,7 +320,7 @@ func TestAnswerForPeopleAndPrograms(t *testing.T) {
 
 func TestWarningsRefuseNothing(t *testing.T) {
 	handlers := world{policies: map[string]string{"policy.yaml": "rules: {hostpath: {enforcement: Warn}, pss-baseline: {enforcement: Audit}}"}}.start(t)
-	pod := strings.Replace(sandbox("", ""), `"gvisor"`, `"gvisr"`, 1)
+	pod := strings.Replace(sandbox(""), `"gvisor"`, `"gvisr"`, 1)
 	response := ask(t, handlers[PathValidate], creation("tenant", "Sandbox", pod))
 	want := "runtimeclass-exists: spec.podTemplate.spec.runtimeClassName (gvisr): there is no such RuntimeClass, so the Pod cannot start. Fix: This cluster has: gvisor."
 	if !response.Allowed || len(response.Warnings) == 0 || response.Warnings[0] != want {
@@ -333,12 +332,12 @@ func TestValidateRefusesInItsOwnNameWhatItCannotJudge(t *testing.T) {
 	broken := interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 			if key.Name == "panic" {
-				panic("boom")
+				panic("boom") //nolint:forbidigo // what a fault of ours would do
 			}
 			return c.Get(ctx, key, object, opts...)
 		},
 	}
-	good := sandbox("", "")
+	good := sandbox("")
 	cases := map[string]struct {
 		world   world
 		request admissionv1.AdmissionRequest
@@ -368,7 +367,7 @@ func TestValidateRefusesInItsOwnNameWhatItCannotJudge(t *testing.T) {
 
 func TestWithoutPoliciesNothingThatEndsIsRefused(t *testing.T) {
 	handlers := world{unloaded: true}.start(t)
-	good := sandbox("", "")
+	good := sandbox("")
 	for name, request := range map[string]admissionv1.AdmissionRequest{
 		"suspending":   update("tenant", "Sandbox", good, strings.Replace(good, "Running", "Suspended", 1)),
 		"status":       update("tenant", "Sandbox", good, strings.Replace(good, `"spec"`, `"status": {"nodeName": "n"}, "spec"`, 1)),
@@ -384,7 +383,7 @@ func TestWithoutPoliciesNothingThatEndsIsRefused(t *testing.T) {
 
 func TestControllersAreJudgedByPoliciesOnly(t *testing.T) {
 	handlers := world{}.start(t)
-	owned := strings.Replace(sandbox("", ""), `"name": "box",`, `"name": "box", "labels": {"agents.x-k8s.io/claim-uid": "u"},
+	owned := strings.Replace(sandbox(""), `"name": "box",`, `"name": "box", "labels": {"agents.x-k8s.io/claim-uid": "u"},
 		"ownerReferences": [{"apiVersion": "extensions.agents.x-k8s.io/v1beta1", "kind": "SandboxClaim", "name": "c", "controller": true}],`, 1)
 	for user, want := range map[string]bool{controllerUser: true, "jane": false, "system:serviceaccount:tenant:agent-sandbox-controller": false} {
 		request := creation("tenant", "Sandbox", owned)
@@ -412,7 +411,7 @@ func TestMutate(t *testing.T) {
 			"/spec/podTemplate/spec/containers/0/securityContext", "/metadata/annotations",
 		}},
 		"a claim":                                 {creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}}`), []string{"/metadata/annotations"}},
-		"a Sandbox that is hardened":              {creation("tenant", "Sandbox", sandbox("", "")), []string{"/metadata/annotations"}},
+		"a Sandbox that is hardened":              {creation("tenant", "Sandbox", sandbox("")), []string{"/metadata/annotations"}},
 		"a change that leaves the Pod alone":      {update("tenant", "Sandbox", open, strings.Replace(open, `"spec": {`, `"spec": {"service": true, `, 1)), nil},
 		"a namespace of a tier that nobody knows": {creation("lost", "Sandbox", open), nil},
 		"a namespace that cannot be read":         {creation("nowhere", "Sandbox", open), nil},

@@ -28,10 +28,9 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 	var o Options
 	var logging zap.Options
 	flags := flag.NewFlagSet("agent-sandbox-webhook", flag.ContinueOnError)
-	flags.SetOutput(out)
 	o.Bind(flags)
 	logging.BindFlags(flags)
-	if stop, err := parse(flags, args); stop {
+	if stop, err := parse(flags, args, out); stop {
 		return err
 	}
 	if o.Version {
@@ -49,9 +48,8 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 func cleanup(ctx context.Context, args []string, out io.Writer) error {
 	var o Options
 	flags := flag.NewFlagSet("agent-sandbox-webhook "+commandCleanup, flag.ContinueOnError)
-	flags.SetOutput(out)
 	o.bindNames(flags)
-	if stop, err := parse(flags, args); stop {
+	if stop, err := parse(flags, args, out); stop {
 		return err
 	}
 	restConfig, err := ctrlconfig.GetConfig()
@@ -66,12 +64,15 @@ func cleanup(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // parse reads flags. It says to stop on an error, and without one when help was
-// asked for.
-func parse(flags *flag.FlagSet, args []string) (stop bool, err error) {
+// asked for. Errors are one line: the usage is for those who ask.
+func parse(flags *flag.FlagSet, args []string, out io.Writer) (stop bool, err error) {
+	flags.SetOutput(io.Discard)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(out)
+		flags.Usage()
 		return true, nil
 	} else if err != nil {
-		return true, err
+		return true, fmt.Errorf("%w: see --help", err)
 	}
 	if flags.NArg() > 0 {
 		return true, fmt.Errorf("unexpected argument %q: write flags only, or %q before them", flags.Arg(0), commandCleanup)

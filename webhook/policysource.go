@@ -23,8 +23,6 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-
 // Reasons of the Events on policy ConfigMaps.
 const (
 	ReasonPolicyLoaded     = "PolicyLoaded"
@@ -170,8 +168,8 @@ func (s *PolicySource) combine(configMaps map[string]*corev1.ConfigMap) (policyS
 		}
 		for _, id := range slices.Sorted(maps.Keys(part.configuration.Rules)) {
 			if owners[id] != "" {
-				return set, fmt.Errorf("%s/%s: rules.%s is configured in ConfigMap %s already: keep it in one of them",
-					source(configMaps[name]), configurationKey, id, owners[id])
+				return set, fmt.Errorf("rules.%s is configured by %s of the ConfigMaps %s and %s: keep it in one of them",
+					id, configurationKey, owners[id], name)
 			}
 			owners[id], rules[id] = name, part.configuration.Rules[id]
 		}
@@ -209,7 +207,7 @@ func source(configMap *corev1.ConfigMap) string {
 // tell writes what a load came to on the ConfigMaps concerned.
 func (s *PolicySource) tell(ctx context.Context, present map[string]*corev1.ConfigMap, failed map[string]error, report engine.LoadReport, loadErr error) {
 	log := logf.FromContext(ctx)
-	if loadErr != nil || len(failed) > 0 {
+	if loadErr != nil || len(failed) > 0 || len(report.Broken) > 0 {
 		s.Metrics.loadFailures.Inc()
 	}
 	for _, name := range slices.Sorted(maps.Keys(present)) {

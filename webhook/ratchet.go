@@ -66,23 +66,18 @@ func named(path string, document map[string]any) string {
 func tokens(path string) []string {
 	var list []string
 	for path != "" {
-		switch {
-		case path[0] == '.':
+		end := strings.IndexAny(path[1:], ".[") + 1
+		switch path[0] {
+		case '.':
 			path = path[1:]
 			continue
-		case path[0] == '[':
-			end := strings.IndexByte(path, ']') + 1
-			if end == 0 {
-				end = len(path)
-			}
-			list, path = append(list, path[:end]), path[end:]
-		default:
-			end := strings.IndexAny(path, ".[")
-			if end < 0 {
-				end = len(path)
-			}
-			list, path = append(list, path[:end]), path[end:]
+		case '[':
+			end = strings.IndexByte(path, ']') + 1
 		}
+		if end == 0 {
+			end = len(path)
+		}
+		list, path = append(list, path[:end]), path[end:]
 	}
 	return list
 }

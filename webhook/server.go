@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -89,6 +90,7 @@ type server struct {
 	mgr      manager.Manager
 	clock    clock.WithTicker
 	platform *config.Platform
+	synced   atomic.Bool
 }
 
 func (s *server) wire(ctx context.Context, source *certs.Source) error {
@@ -142,7 +144,9 @@ func (s *server) watchPolicies(rules *engine.Engine, m *Metrics) (*PolicySource,
 		return nil, fmt.Errorf("watch the policy ConfigMaps: %w", err)
 	}
 	// Without any ConfigMap there is no event, and the library still has to be loaded.
+	// Runnables start when the informers have synced.
 	first := manager.RunnableFunc(func(ctx context.Context) error {
+		s.synced.Store(true)
 		_, err := source.Reconcile(ctx, reconcile.Request{})
 		return err
 	})
@@ -184,7 +188,7 @@ func (s *server) watchAndProbe(ctx context.Context, rules *engine.Engine, trust 
 		"server":      s.mgr.GetWebhookServer().StartedChecker(),
 	}
 	for name, check := range ready {
-		if err := s.mgr.AddReadyzCheck(name, check); err != nil {
+		if err := s.mgr.AddReadyzCheck(name, outspoken(name, check)); err != nil {
 			return fmt.Errorf("add readiness check %s: %w", name, err)
 		}
 	}
@@ -203,14 +207,29 @@ func policiesLoaded(rules *engine.Engine) healthz.Checker {
 	}
 }
 
-// cachesSynced asks without waiting.
-func (s *server) cachesSynced(request *http.Request) error {
-	ctx, cancel := context.WithCancel(request.Context())
-	cancel()
-	if s.mgr.GetCache().WaitForCacheSync(ctx) {
+func (s *server) cachesSynced(*http.Request) error {
+	if s.synced.Load() {
 		return nil
 	}
 	return errors.New("the caches are not filled yet")
+}
+
+// outspoken logs why a check fails, once for each reason: the probe itself withholds
+// it.
+func outspoken(name string, check healthz.Checker) healthz.Checker {
+	var last atomic.Pointer[string]
+	log := ctrl.Log.WithName("readiness").WithValues("check", name)
+	return func(request *http.Request) error {
+		err := check(request)
+		reason := ""
+		if err != nil {
+			reason = err.Error()
+		}
+		if before := last.Swap(&reason); err != nil && (before == nil || *before != reason) {
+			log.Info("not ready", "reason", reason)
+		}
+		return err
+	}
 }
 
 // drained ends a delay after the context, so that requests which are still on their

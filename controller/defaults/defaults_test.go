@@ -33,7 +33,7 @@ func standard(kind, object string) defaults.Request {
 func decode(text string) map[string]any {
 	var object map[string]any
 	if err := json.Unmarshal([]byte(text), &object); err != nil {
-		panic(err)
+		panic(err) //nolint:forbidigo // the literal of a test is wrong
 	}
 	return object
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -93,7 +92,7 @@ func (s *Source) AddTo(mgr manager.Manager, c clock.PassiveClock) (*Trust, error
 
 func (s *Source) rotator() *rotator.CertRotator {
 	r := &rotator.CertRotator{
-		SecretKey:      types.NamespacedName(s.keeper.key),
+		SecretKey:      s.keeper.key,
 		CertDir:        s.o.Dir,
 		CAName:         s.o.Service + "-ca",
 		CAOrganization: "agent-sandbox",

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -75,7 +76,7 @@ func (t *Trust) bundles(ctx context.Context) (map[string][]byte, error) {
 func (t *Trust) vouches(bundle []byte, served *tls.Certificate) error {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
-		return fmt.Errorf("its caBundle holds no certificate")
+		return errors.New("its caBundle holds no certificate")
 	}
 	intermediates := x509.NewCertPool()
 	leaf, err := x509.ParseCertificate(served.Certificate[0])

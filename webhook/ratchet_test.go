@@ -1,0 +1,84 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+func TestNamed(t *testing.T) {
+	const document = `{"spec": {"containers": [{"name": "a", "ports": [{"hostPort": 1}], "env": [{"name": "X"}]}, {"name": "b"}],
+		"volumeClaimTemplates": [{"metadata": {"name": "v"}}], "add": ["SYS_ADMIN"]}, "metadata": {"labels": {"a.b/c": "d"}}}`
+	cases := map[string]struct{ path, want string }{
+		"a member of a list is called by its name":            {"spec.containers[1].image", ".spec.containers[b].image"},
+		"also further down":                                   {"spec.containers[0].env[0].value", ".spec.containers[a].env[X].value"},
+		"also by the name in its metadata":                    {"spec.volumeClaimTemplates[0].spec", ".spec.volumeClaimTemplates[v].spec"},
+		"a member without a name is any member":               {"spec.containers[0].ports[0].hostPort", ".spec.containers[a].ports[].hostPort"},
+		"so is a text":                                        {"spec.add[0]", ".spec.add[]"},
+		"a key stays, dots and all":                           {"metadata.labels[a.b/c]", ".metadata.labels[a.b/c]"},
+		"an index beyond the list stays":                      {"spec.containers[7].image", ".spec.containers[7].image"},
+		"an index into something that is no list stays":       {"metadata[0].x", ".metadata[0].x"},
+		"a bracket that does not end is read as if it did":    {"spec.containers[0", ".spec.containers[a]"},
+		"nothing is nothing":                                  {"", ""},
+		"a field that does not exist stays as it was written": {"no.such[0].field", ".no.such[0].field"},
+	}
+	var object map[string]any
+	if err := json.Unmarshal([]byte(document), &object); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := named(tc.path, object); got != tc.want {
+				t.Errorf("named(%q) = %q, want %q", tc.path, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRatchet(t *testing.T) {
+	finding := func(field, value string) engine.Finding {
+		return engine.Finding{Rule: "r", Field: field, Value: value, Enforcement: engine.Deny}
+	}
+	failure := engine.Finding{Rule: "r", Failure: true, Enforcement: engine.Deny}
+	cases := map[string]struct {
+		now, before []engine.Finding
+		specChanged bool
+		// brought is the number of findings that count.
+		brought int
+	}{
+		"the same finding is tolerated":              {[]engine.Finding{finding("a", "1")}, []engine.Finding{finding("a", "1")}, true, 0},
+		"another value counts":                       {[]engine.Finding{finding("a", "2")}, []engine.Finding{finding("a", "1")}, true, 1},
+		"another place counts":                       {[]engine.Finding{finding("b", "1")}, []engine.Finding{finding("a", "1")}, true, 1},
+		"an old finding excuses a single new one":    {[]engine.Finding{finding("a[0]", "1"), finding("a[0]", "1")}, []engine.Finding{finding("a[0]", "1")}, true, 1},
+		"a failure counts once the spec changes":     {[]engine.Finding{failure}, []engine.Finding{failure}, true, 1},
+		"a failure is tolerated while it does not":   {[]engine.Finding{failure}, []engine.Finding{failure}, false, 0},
+		"a new failure counts without a change, too": {[]engine.Finding{failure}, nil, false, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			brought, tolerated := ratchet(judged{findings: tc.now}, judged{findings: tc.before}, tc.specChanged)
+			if len(brought) != tc.brought || len(brought)+len(tolerated) != len(tc.now) {
+				t.Errorf("ratchet() = %v, %v, want %d brought in", brought, tolerated, tc.brought)
+			}
+		})
+	}
+}
+
+func TestMergeKeepsTheStricterOfTwoFindingsOfOneRule(t *testing.T) {
+	own := []engine.Finding{{Rule: "r", Field: "f", Enforcement: engine.Deny, Message: "own"}, {Rule: "s", Field: "f", Enforcement: engine.Warn, Message: "own"}}
+	theirs := []engine.Finding{{Rule: "r", Field: "f", Enforcement: engine.Warn, Message: "theirs"}, {Rule: "s", Field: "f", Enforcement: engine.Deny, Message: "theirs"},
+		{Rule: "r", Field: "a", Enforcement: engine.Audit, Message: "theirs"}}
+	want := []engine.Finding{
+		{Rule: "r", Field: "f", Enforcement: engine.Deny, Message: "own"}, {Rule: "s", Field: "f", Enforcement: engine.Deny, Message: "theirs"},
+		{Rule: "r", Field: "a", Enforcement: engine.Audit, Message: "theirs"},
+	}
+	if diff := cmp.Diff(want, merge(own, theirs)); diff != "" {
+		t.Errorf("merge() (-want +got):\n%s", diff)
+	}
+}

@@ -5,6 +5,7 @@ package isolation
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
@@ -91,9 +92,7 @@ func NamespaceIngress(namespace string) *networkingv1.NetworkPolicy {
 
 func policy(namespace, name string, selects map[string]string, types ...networkingv1.PolicyType) *networkingv1.NetworkPolicy {
 	labels := map[string]string{keys.Sandbox: "true"}
-	for key, value := range selects {
-		labels[key] = value
-	}
+	maps.Copy(labels, selects)
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace,

@@ -43,10 +43,9 @@ func withService(wish bool) func(*agentsv1beta1.Sandbox) {
 	return func(s *agentsv1beta1.Sandbox) { s.Spec.Service = &wish }
 }
 
-func withShutdown(at time.Time, policy agentsv1beta1.ShutdownPolicy) func(*agentsv1beta1.Sandbox) {
-	return func(s *agentsv1beta1.Sandbox) {
-		s.Spec.ShutdownTime, s.Spec.ShutdownPolicy = &metav1.Time{Time: at}, &policy
-	}
+// expire ends the time of a Sandbox at noon.
+func expire(s *agentsv1beta1.Sandbox) {
+	s.Spec.ShutdownTime, s.Spec.ShutdownPolicy = &metav1.Time{Time: noon()}, new(agentsv1beta1.ShutdownPolicyRetain)
 }
 
 func withVolume(names ...string) func(*agentsv1beta1.Sandbox) {
@@ -118,7 +117,7 @@ func withPodCondition(kind corev1.PodConditionType, status corev1.ConditionStatu
 	}
 }
 
-func onNode(name string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = name } }
+func onNode(p *corev1.Pod) { p.Spec.NodeName = "n1" }
 
 func withIP(ip string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: ip}) }
@@ -162,7 +161,7 @@ func squatting(pod *corev1.Pod) func(*scope) { return func(s *scope) { s.squatte
 func failing(errs ...error) func(*scope) {
 	return func(s *scope) {
 		for _, err := range errs {
-			s.problems.add(err)
+			s.problems = s.problems.with(err)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // full gives a Pod with everything that may be stripped.
 func full(edits ...func(*corev1.Pod)) *corev1.Pod {
-	return makePod("box", append([]func(*corev1.Pod){ready, onNode("n1"), func(p *corev1.Pod) {
+	return makePod("box", append([]func(*corev1.Pod){ready, onNode, func(p *corev1.Pod) {
 		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 		p.Annotations = map[string]string{"note": "hello"}
 		p.Spec.Containers = []corev1.Container{{Name: "w"}}
@@ -35,9 +35,9 @@ func TestStripPod(t *testing.T) {
 	}{
 		"a Sandbox's Pod keeps what conditions rest on": {
 			ownedByBox,
-			makePod("box", ready, onNode("n1"), ownedByBox, func(p *corev1.Pod) { p.Annotations = map[string]string{"note": "hello"} }),
+			makePod("box", ready, onNode, ownedByBox, func(p *corev1.Pod) { p.Annotations = map[string]string{"note": "hello"} }),
 		},
-		"any other Pod keeps who and where it is": {ownedByAnother, makePod("box", onNode("n1"), ownedByAnother)},
+		"any other Pod keeps who and where it is": {ownedByAnother, makePod("box", onNode, ownedByAnother)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,6 @@ func say(list []metav1.Condition, kind string) string {
 }
 
 func TestReady(t *testing.T) {
-	past := withShutdown(noon(), agentsv1beta1.ShutdownPolicyRetain)
 	cases := map[string]struct {
 		scope *scope
 		want  string
@@ -68,15 +67,6 @@ func TestReady(t *testing.T) {
 			makeScope(makeSandbox(), having(makePod("box", inPhase(corev1.PodRunning),
 				withPodCondition(corev1.PodReady, corev1.ConditionTrue, "", "")))),
 			"False/DependenciesNotReady: Pod is Ready but has no podIPs yet",
-		},
-		"a Pod on a node that does not answer": {
-			makeScope(makeSandbox(), having(makePod("box", ready, onNode("n1"), deletedAt(noon().Add(-overdueAfter))))),
-			`False/DependenciesNotReady: Pod is being deleted but node "n1" does not confirm it; a new Pod is made once it is gone. ` +
-				"If the node is lost, delete the Node, or the Pod with --grace-period=0 --force",
-		},
-		"a Pod within its grace period": {
-			makeScope(makeSandbox(), having(makePod("box", ready, onNode("n1"), deletedAt(noon())))),
-			"True/DependenciesReady: Pod is Ready",
 		},
 		"suspended with the Pod still there": {
 			makeScope(makeSandbox(suspend), having(makePod("box", ready))),
@@ -119,8 +109,32 @@ func TestReady(t *testing.T) {
 			"False/MultiplePods: multiple Pods (2) are controlled by this Sandbox; refusing to choose or create a Pod",
 		},
 		"expiry hides everything": {
-			makeScope(makeSandbox(past, suspend), having(makePod("box", ready)), failing(errors.New("no claim"))),
+			makeScope(makeSandbox(expire, suspend), having(makePod("box", ready)), failing(errors.New("no claim"))),
 			"False/SandboxExpired: Sandbox has expired",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, say(conditions(tc.scope), agentsv1beta1.ConditionReady)); diff != "" {
+				t.Errorf("Ready (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadyOfAPodThatDoesNotGo(t *testing.T) {
+	cases := map[string]struct {
+		scope *scope
+		want  string
+	}{
+		"a Pod on a node that does not answer": {
+			makeScope(makeSandbox(), having(makePod("box", ready, onNode, deletedAt(noon().Add(-overdueAfter))))),
+			`False/DependenciesNotReady: Pod is being deleted but node "n1" does not confirm it; a new Pod is made once it is gone. ` +
+				"If the node is lost, delete the Node, or the Pod with --grace-period=0 --force",
+		},
+		"a Pod within its grace period": {
+			makeScope(makeSandbox(), having(makePod("box", ready, onNode, deletedAt(noon())))),
+			"True/DependenciesReady: Pod is Ready",
 		},
 	}
 	for name, tc := range cases {
@@ -183,7 +197,7 @@ func TestPodScheduled(t *testing.T) {
 	}{
 		"no Pod has no such condition": {scope: makeScope(makeSandbox(stored))},
 		"an expired Sandbox has none": {
-			scope: makeScope(makeSandbox(stored, withShutdown(noon(), agentsv1beta1.ShutdownPolicyRetain)),
+			scope: makeScope(makeSandbox(stored, expire),
 				having(scheduled(corev1.ConditionTrue, "", ""))),
 		},
 		"a Pod that cannot be placed says why": {
@@ -216,7 +230,6 @@ func TestPodScheduled(t *testing.T) {
 
 func TestFinished(t *testing.T) {
 	stored := withCondition(agentsv1beta1.ConditionFinished, metav1.ConditionTrue, "PodFailed", "Pod failed", noon())
-	past := withShutdown(noon(), agentsv1beta1.ShutdownPolicyRetain)
 	cases := map[string]struct {
 		scope *scope
 		want  string
@@ -229,9 +242,9 @@ func TestFinished(t *testing.T) {
 		"a Pod that ends because it is deleted":            {scope: makeScope(makeSandbox(suspend), having(makePod("box", inPhase(corev1.PodSucceeded), deletedAt(noon()))))},
 		"a Pod that ended and is then deleted":             {makeScope(makeSandbox(stored, suspend), having(makePod("box", inPhase(corev1.PodFailed), deletedAt(noon())))), "True/PodFailed: Pod failed"},
 		"a Pod that ended and is gone":                     {scope: makeScope(makeSandbox(stored))},
-		"expiry keeps it when the Pod is gone":             {makeScope(makeSandbox(stored, past)), "True/PodFailed: Pod failed"},
-		"expiry of a Sandbox that never ended has none":    {scope: makeScope(makeSandbox(past))},
-		"expiry finds out about a Pod that ended just now": {makeScope(makeSandbox(past), having(makePod("box", inPhase(corev1.PodFailed)))), "True/PodFailed: Pod failed"},
+		"expiry keeps it when the Pod is gone":             {makeScope(makeSandbox(stored, expire)), "True/PodFailed: Pod failed"},
+		"expiry of a Sandbox that never ended has none":    {scope: makeScope(makeSandbox(expire))},
+		"expiry finds out about a Pod that ended just now": {makeScope(makeSandbox(expire), having(makePod("box", inPhase(corev1.PodFailed)))), "True/PodFailed: Pod failed"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -266,8 +279,7 @@ func TestTransitionTimesMoveOnlyWithTheStatus(t *testing.T) {
 
 func TestEveryConditionSpeaksOfTheGeneration(t *testing.T) {
 	finished := withCondition(agentsv1beta1.ConditionFinished, metav1.ConditionTrue, "PodFailed", "Pod failed", noon())
-	expired := withShutdown(noon(), agentsv1beta1.ShutdownPolicyRetain)
-	got := conditions(makeScope(makeSandbox(finished, expired)))
+	got := conditions(makeScope(makeSandbox(finished, expire)))
 	if len(got) != 3 {
 		t.Errorf("there are %d conditions, want Ready, Suspended and Finished", len(got))
 	}

@@ -86,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	for _, run := range r.phases(s) {
-		s.problems.add(run(ctx, s))
+		s.problems = s.problems.with(run(ctx, s))
 	}
 	return ctrl.Result{}, r.conclude(ctx, s)
 }
@@ -111,7 +111,7 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
 	} else {
 		r.births.forget(key)
 		r.tell(s, status)
-		s.problems.add(r.writeStatus(ctx, s, status))
+		s.problems = s.problems.with(r.writeStatus(ctx, s, status))
 	}
 	if at := s.sandbox.Spec.ShutdownTime; at != nil && !s.expired() {
 		s.wakeAt(at.Time)

@@ -4,7 +4,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -90,7 +89,7 @@ func runtimeClassRefusals(pod *corev1.PodSpec, at *field.Path, tier config.Runti
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at.Child("runtimeClassName"), class,
-		fmt.Sprintf("the tier of the namespace requires one of: %s", strings.Join(tier.Classes, ", ")))}
+		"the tier of the namespace requires one of: "+strings.Join(tier.Classes, ", "))}
 }
 
 // sentence puts all refusals into one line.

@@ -124,7 +124,7 @@ func (m podMetadata) applyTo(pod metav1.Object) bool {
 // more. Reserved keys never are: whoever may write the list could name them.
 func removed(pod metav1.Object, list string, wanted map[string]string) []string {
 	var gone []string
-	for _, key := range strings.Split(pod.GetAnnotations()[list], ",") {
+	for key := range strings.SplitSeq(pod.GetAnnotations()[list], ",") {
 		if _, kept := wanted[key]; !kept && key != "" && !keys.ReservedInPod(key) {
 			gone = append(gone, key)
 		}

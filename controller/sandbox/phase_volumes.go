@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,9 +47,7 @@ func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, want *corev1.Per
 	if adopted.Labels == nil {
 		adopted.Labels = map[string]string{}
 	}
-	for key, value := range want.Labels {
-		adopted.Labels[key] = value
-	}
+	maps.Copy(adopted.Labels, want.Labels)
 	// The list of owners is replaced whole: another that came meanwhile must not go.
 	patch := client.MergeFromWithOptions(found, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, adopted, patch, fieldOwner); err != nil {

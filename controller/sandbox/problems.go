@@ -33,10 +33,11 @@ func (e multiplePodsError) Error() string {
 // problems are what went wrong in one pass.
 type problems []error
 
-func (p *problems) add(err error) {
-	if err != nil {
-		*p = append(*p, err)
+func (p problems) with(err error) problems {
+	if err == nil {
+		return p
 	}
+	return append(p, err)
 }
 
 // message is what the user reads.

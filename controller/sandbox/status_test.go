@@ -25,20 +25,19 @@ func TestDesiredStatus(t *testing.T) {
 		PodIPs: []string{"10.0.0.7"}, NodeName: "n1",
 	}
 	stored := func(s *agentsv1beta1.Sandbox) { s.Status = full }
-	past := withShutdown(noon(), agentsv1beta1.ShutdownPolicyRetain)
 	cases := map[string]struct {
 		scope *scope
 		want  agentsv1beta1.SandboxStatus
 	}{
 		"a Sandbox that has nothing": {scope: makeScope(makeSandbox())},
 		"a Pod and a Service": {
-			makeScope(makeSandbox(withService(true)), having(makePod("box", ready, onNode("n1"))), withOwnService), full,
+			makeScope(makeSandbox(withService(true)), having(makePod("box", ready, onNode)), withOwnService), full,
 		},
 		"what the Pod had goes with it, the selector stays": {
 			makeScope(makeSandbox(stored, suspend)), agentsv1beta1.SandboxStatus{LabelSelector: selector},
 		},
 		"somebody else's Pod gives the selector and no address": {
-			makeScope(makeSandbox(), squatting(makePod("box", ready, onNode("n1")))), agentsv1beta1.SandboxStatus{LabelSelector: selector},
+			makeScope(makeSandbox(), squatting(makePod("box", ready, onNode))), agentsv1beta1.SandboxStatus{LabelSelector: selector},
 		},
 		"more Pods than one give no address and leave the Service": {
 			makeScope(makeSandbox(stored), having(makePod("box", ready), makePod("twin", ready)), failing(multiplePodsError{count: 2})),
@@ -48,10 +47,10 @@ func TestDesiredStatus(t *testing.T) {
 			makeScope(makeSandbox(stored, suspend), func(s *scope) { s.podUnknown = true }, failing(errors.New("timeout")), withOwnService), full,
 		},
 		"expiry is first only announced": {
-			makeScope(makeSandbox(stored, past), having(makePod("box", ready, onNode("n1")))), full,
+			makeScope(makeSandbox(stored, expire), having(makePod("box", ready, onNode))), full,
 		},
 		"expiry that was announced keeps nothing but conditions": {
-			scope: makeScope(makeSandbox(stored, past), having(makePod("box", ready)), func(s *scope) { s.announced = true }),
+			scope: makeScope(makeSandbox(stored, expire), having(makePod("box", ready)), func(s *scope) { s.announced = true }),
 		},
 	}
 	for name, tc := range cases {

@@ -43,18 +43,23 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage // the flag package has said why
 	}
 	if options.Version {
-		fmt.Fprintln(stdout, versionLine())
+		say(stdout, versionLine())
 		return exitOK
 	}
 	if err := options.Validate(); err != nil {
-		fmt.Fprintln(stderr, err)
+		say(stderr, err)
 		return exitUsage
 	}
 	if err := run(ctx, options, stderr); err != nil {
-		fmt.Fprintln(stderr, "agent-sandbox-controller:", err)
+		say(stderr, "agent-sandbox-controller:", err)
 		return exitError
 	}
 	return exitOK
+}
+
+// say prints a line. When even that fails, nobody is left to tell.
+func say(to io.Writer, line ...any) {
+	_, _ = fmt.Fprintln(to, line...)
 }
 
 func run(ctx context.Context, options Options, stderr io.Writer) error {

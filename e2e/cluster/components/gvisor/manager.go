@@ -51,12 +51,12 @@ func (m *manager) Start(ctx context.Context, id string, opts shim.StartOpts) (sh
 	}
 	// The task service inherits the socket: closing it here must not remove it.
 	socket.SetUnlinkOnClose(false)
-	defer socket.Close()
+	defer func() { _ = socket.Close() }()
 	listener, err := socket.File()
 	if err != nil {
 		return shim.BootstrapParams{}, fmt.Errorf("socket of the task service: %w", err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	if err := writeAddress(address); err != nil {
 		return shim.BootstrapParams{}, err
 	}

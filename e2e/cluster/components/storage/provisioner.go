@@ -80,7 +80,9 @@ func volume(dir string, options controller.ProvisionOptions) *corev1.PersistentV
 		Spec: corev1.PersistentVolumeSpec{
 			PersistentVolumeReclaimPolicy: reclaim,
 			AccessModes:                   claim.AccessModes,
-			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: claim.Resources.Requests[corev1.ResourceStorage]},
+			Capacity: corev1.ResourceList{
+				corev1.ResourceStorage: claim.Resources.Requests[corev1.ResourceStorage],
+			},
 			VolumeMode:                    claim.VolumeMode,
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
 				HostPath: &corev1.HostPathVolumeSource{Path: dir},

@@ -83,7 +83,7 @@ func volume(dir string, options controller.ProvisionOptions) *corev1.PersistentV
 			Capacity: corev1.ResourceList{
 				corev1.ResourceStorage: claim.Resources.Requests[corev1.ResourceStorage],
 			},
-			VolumeMode:                    claim.VolumeMode,
+			VolumeMode: claim.VolumeMode,
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
 				HostPath: &corev1.HostPathVolumeSource{Path: dir},
 			},

@@ -11,7 +11,13 @@ export GOFLAGS := -trimpath
 
 BUILD := .build
 BIN := $(BUILD)/bin
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# A tree with changes gets a version of its own for each state, so that Pods follow.
+ifndef VERSION
+VERSION := $(shell git describe --tags --always 2>/dev/null || echo unknown)$(shell \
+	test -z "$$(git status --porcelain 2>/dev/null)" || \
+	{ echo -n -; { git diff HEAD; git ls-files -oz --exclude-standard | xargs -0r cat; } | sha256sum | cut -c1-8; })
+endif
+export VERSION
 
 # Where the bundle goes. ENV picks charts/agent-sandbox/values-$(ENV).yaml.
 ENV ?=
@@ -51,7 +57,7 @@ up: $(BIN)/helm ## A real Kubernetes with the bundle installed; with KUBECONFIG 
 .PHONY: install
 install: $(BIN)/helm ## Install or upgrade the chart in the cluster that is up
 	@KUBECONFIG=$(KUBECONFIG_PATH) $(BIN)/helm upgrade --install $(RELEASE) $(CHART) \
-		--namespace $(NAMESPACE) --create-namespace --wait --timeout 5m \
+		--namespace $(NAMESPACE) --create-namespace --take-ownership --wait --timeout 5m \
 		--set-string image.tag=$(VERSION) $(VALUES) $(HELM_ARGS) >/dev/null
 	@echo "Installed $(RELEASE) $(VERSION) into namespace $(NAMESPACE)$(if $(ENV), with the values of $(ENV))."
 

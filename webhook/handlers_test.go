@@ -82,6 +82,23 @@ func extension(text string) *unstructured.Unstructured {
 // start makes the handlers of the world.
 func (w world) start(t *testing.T) map[string]http.Handler {
 	t.Helper()
+	judge, source, m := w.parts(t)
+	handlers := map[string]http.Handler{}
+	for path, handler := range Handlers(judge, source, m) {
+		handlers[path] = handler
+	}
+	return handlers
+}
+
+// judge is that of the world by itself.
+func (w world) judge(t *testing.T) *Judge {
+	t.Helper()
+	judge, _, _ := w.parts(t)
+	return judge
+}
+
+func (w world) parts(t *testing.T) (*Judge, *PolicySource, *Metrics) {
+	t.Helper()
 	objects := append([]client.Object{
 		namespace("tenant", nil), namespace("strict", map[string]string{"platform.agents.x-k8s.io/tier": "restricted"}),
 		namespace("lost", map[string]string{"platform.agents.x-k8s.io/tier": "lax"}),
@@ -119,11 +136,7 @@ func (w world) start(t *testing.T) map[string]http.Handler {
 		Platform: parsed, Engine: rules, Clock: clock, Lookup: Lookup{Cached: reader, Live: reader},
 		ControllerUsers: sets.New(controllerUser),
 	}
-	handlers := map[string]http.Handler{}
-	for path, handler := range Handlers(judge, source, m) {
-		handlers[path] = handler
-	}
-	return handlers
+	return judge, source, m
 }
 
 func newSource(t *testing.T, reader client.Reader, rules *engine.Engine, m *Metrics) *PolicySource {

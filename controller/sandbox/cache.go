@@ -26,6 +26,9 @@ const (
 	// indexPodByPolicy finds Pods of Sandboxes by the names of the isolation policies
 	// that select them.
 	indexPodByPolicy = "sandbox.policy"
+	// indexSandboxByPod finds Sandboxes by the name of a Pod that they track and that
+	// does not have their own name.
+	indexSandboxByPod = "sandbox.pod"
 	// indexSandboxByClaim finds Sandboxes by the names of their volume claims.
 	indexSandboxByClaim = "sandbox.claim"
 )
@@ -89,6 +92,7 @@ func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	}{
 		{indexPodBySandbox, &corev1.Pod{}, podSandbox},
 		{indexPodByPolicy, &corev1.Pod{}, podPolicies},
+		{indexSandboxByPod, &agentsv1beta1.Sandbox{}, sandboxPod},
 		{indexSandboxByClaim, &agentsv1beta1.Sandbox{}, sandboxClaims},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
@@ -110,6 +114,14 @@ func podPolicies(object client.Object) []string {
 		return nil
 	}
 	return isolation.SelectedBy(object.GetLabels())
+}
+
+func sandboxPod(object client.Object) []string {
+	sandbox, isSandbox := object.(*agentsv1beta1.Sandbox)
+	if !isSandbox || trackedPodName(sandbox) == sandbox.Name {
+		return nil
+	}
+	return []string{trackedPodName(sandbox)}
 }
 
 func sandboxClaims(object client.Object) []string {

@@ -75,17 +75,19 @@ func TestPatchOfAStrippedPodTouchesMetadataOnly(t *testing.T) {
 }
 
 func TestIndexes(t *testing.T) {
-	sandboxPod := makePod("box", ownedByBox, labelled(keys.Sandbox, "true"))
+	boxPod := makePod("box", ownedByBox, labelled(keys.Sandbox, "true"))
 	cases := map[string]struct {
 		index  client.IndexerFunc
 		object client.Object
 		want   []string
 	}{
-		"a Sandbox's Pod by the Sandbox":           {podSandbox, sandboxPod, []string{"box-uid"}},
+		"a Sandbox's Pod by the Sandbox":           {podSandbox, boxPod, []string{"box-uid"}},
 		"another's Pod by no Sandbox":              {podSandbox, makePod("web", ownedByAnother), nil},
-		"a Sandbox's Pod by its policies":          {podPolicies, sandboxPod, []string{isolation.FloorName}},
+		"a Sandbox's Pod by its policies":          {podPolicies, boxPod, []string{isolation.FloorName}},
 		"a Pod on its way out needs no policy":     {podPolicies, makePod("box", ownedByBox, labelled(keys.Sandbox, "true"), deletedAt(noon())), nil},
 		"a Pod that copies our label by no policy": {podPolicies, makePod("web", ownedByAnother, labelled(keys.Sandbox, "true")), nil},
+		"a Sandbox by a Pod of another name":       {sandboxPod, makeSandbox(trackingPod("mine")), []string{"mine"}},
+		"a Sandbox by no Pod of its own name":      {sandboxPod, makeSandbox(trackingPod("box")), nil},
 		"a Sandbox by its volume claims":           {sandboxClaims, makeSandbox(withVolume("work", "cache")), []string{"work-box", "cache-box"}},
 		"a Sandbox of another group by no Sandbox UID": {podSandbox, makePod("x", func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Sandbox", UID: "x", Controller: new(true)}}

@@ -38,6 +38,9 @@ const (
 	messageSchedulingPending = "Pod has not reported a PodScheduled condition yet"
 )
 
+// maxMessage is how many bytes the apiserver takes as the message of a condition.
+const maxMessage = 32 << 10
+
 // overdueAfter is how long after the end of its grace period a Pod that is still
 // there is put down to a node that does not answer.
 const overdueAfter = 30 * time.Second
@@ -102,7 +105,7 @@ func hasProblems(s *scope) (reason, message string, holds bool) {
 	if len(s.problems) == 0 {
 		return "", "", false
 	}
-	return agentsv1beta1.ReasonReconcilerError, "Error seen: " + s.problems.message(), true
+	return agentsv1beta1.ReasonReconcilerError, clip("Error seen: "+s.problems.message(), maxMessage), true
 }
 
 func isSuspended(s *scope) (reason, message string, holds bool) {

@@ -101,7 +101,7 @@ func (r *Reconciler) phases(s *scope) []phase {
 
 // conclude writes the status, tells of it, and sets the timer for the next pass.
 func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
-	if s.superseded || s.problems.onlyConflicts() {
+	if s.superseded || s.problems.onlyRaces() {
 		return s.problems.outcome()
 	}
 	key := client.ObjectKeyFromObject(s.sandbox)

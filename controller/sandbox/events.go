@@ -21,6 +21,9 @@ const (
 	actionCreatingPod = "CreatingPod"
 )
 
+// maxNote is how many bytes the apiserver takes as the note of an Event.
+const maxNote = 1024
+
 // notice is one thing to tell whoever watches the Sandbox.
 type notice struct{ reason, action, note string }
 
@@ -52,6 +55,15 @@ func refusalReason(message string) string {
 // tell publishes the Events of a pass.
 func (r *Reconciler) tell(s *scope, desired agentsv1beta1.SandboxStatus) {
 	for _, n := range eventsOf(s, desired) {
-		r.recorder.Eventf(s.sandbox, nil, corev1.EventTypeWarning, n.reason, n.action, "%s", n.note)
+		r.recorder.Eventf(s.sandbox, nil, corev1.EventTypeWarning, n.reason, n.action, "%s", clip(n.note, maxNote))
 	}
+}
+
+// clip shortens a text to so many bytes, at the end of a character.
+func clip(text string, limit int) string {
+	const mark = "..."
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
 }

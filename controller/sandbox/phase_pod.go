@@ -80,7 +80,7 @@ func (r *Reconciler) trackPodName(ctx context.Context, s *scope) error {
 	}
 	err := r.client.Patch(ctx, sandbox, client.MergeFrom(s.sandbox), fieldOwner)
 	if err != nil {
-		return fmt.Errorf("write annotation %s: %w", keys.PodName, client.IgnoreNotFound(err))
+		return fmt.Errorf("write annotation %s: %w", keys.PodName, err)
 	}
 	return nil
 }
@@ -127,12 +127,13 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope) error {
 		s.pod = s.owned[0]
 		return nil
 	}
-	if s.squatter != nil {
-		if err := mayAdopt("pod", s.squatter, s.sandbox); err != nil {
-			return err
-		}
+	if s.squatter == nil {
+		return fmt.Errorf("pod %q went while ours was being made", s.sandbox.Name)
 	}
-	return fmt.Errorf("pod %q came or went while ours was being made", s.sandbox.Name)
+	if err := mayAdopt("pod", s.squatter, s.sandbox); err != nil {
+		return err
+	}
+	return r.adoptPod(ctx, s)
 }
 
 // adoptPod takes over a Pod that its owner marked, if it is what ours would be: the

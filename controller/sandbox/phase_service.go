@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -17,6 +18,17 @@ func (r *Reconciler) phaseService(ctx context.Context, s *scope) error {
 	if _, multiple := s.problems.multiplePods(); multiple {
 		return nil
 	}
+	err := r.tendService(ctx, s)
+	if apierrors.IsAlreadyExists(err) { // the cache leaves out what has no tracking label
+		s.foundService, err = lookUp(ctx, r.live, s.sandbox.Namespace, s.sandbox.Name, &corev1.Service{})
+		if err == nil {
+			err = r.tendService(ctx, s)
+		}
+	}
+	return err
+}
+
+func (r *Reconciler) tendService(ctx context.Context, s *scope) error {
 	action, err := decideService(s)
 	if err != nil {
 		return err

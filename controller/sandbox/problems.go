@@ -33,11 +33,15 @@ func (e multiplePodsError) Error() string {
 // problems are what went wrong in one pass.
 type problems []error
 
+// with adds an error, or each of those that are joined in it.
 func (p problems) with(err error) problems {
-	if err == nil {
-		return p
+	if joined, several := err.(interface{ Unwrap() []error }); several { //nolint:errorlint // what is wrapped belongs together
+		return append(p, joined.Unwrap()...)
 	}
-	return append(p, err)
+	if err != nil {
+		p = append(p, err)
+	}
+	return p
 }
 
 // message is what the user reads.
@@ -51,10 +55,13 @@ func (p problems) multiplePods() (multiplePodsError, bool) {
 	return multiple, errors.As(errors.Join(p...), &multiple)
 }
 
-// onlyConflicts says whether nothing is wrong but that somebody wrote at the same
-// moment. The next pass settles that; no user needs to read of it.
-func (p problems) onlyConflicts() bool {
-	return len(p) > 0 && !slices.ContainsFunc(p, func(err error) bool { return !apierrors.IsConflict(err) })
+// onlyRaces says whether nothing is wrong but that somebody changed or deleted
+// something at the same moment. The next pass settles that; no user needs to read of
+// it.
+func (p problems) onlyRaces() bool {
+	return len(p) > 0 && !slices.ContainsFunc(p, func(err error) bool {
+		return !apierrors.IsConflict(err) && !apierrors.IsNotFound(err)
+	})
 }
 
 // outcome is what the work queue is told: what may pass by itself is retried; what a

@@ -38,6 +38,7 @@ func TestOutcome(t *testing.T) {
 		"a full quota":                            {problems{quota}, retried},
 		"a fault of the network":                  {problems{errors.New("timeout")}, retried},
 		"a mistake beside a fault of the network": {problems{userErrorf("bad"), errors.New("timeout")}, retried},
+		"both, joined by one phase":               {problems{}.with(errors.Join(userErrorf("bad"), errors.New("timeout"))), retried},
 		"a mistake beside more Pods than one":     {problems{multiplePodsError{count: 2}, userErrorf("bad")}, final},
 	}
 	for name, tc := range cases {
@@ -55,7 +56,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-func TestOnlyConflicts(t *testing.T) {
+func TestOnlyRaces(t *testing.T) {
 	conflict := fmt.Errorf("adopt: %w", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "box", errors.New("changed")))
 	cases := map[string]struct {
 		problems problems
@@ -63,13 +64,14 @@ func TestOnlyConflicts(t *testing.T) {
 	}{
 		"nothing":                    {nil, false},
 		"a conflict":                 {problems{conflict}, true},
+		"something that went":        {problems{fmt.Errorf("patch: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "box"))}, true},
 		"a conflict and worse":       {problems{conflict, errors.New("timeout")}, false},
 		"something that is no clash": {problems{errors.New("timeout")}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.problems.onlyConflicts(); got != tc.want {
-				t.Errorf("onlyConflicts() = %t, want %t", got, tc.want)
+			if got := tc.problems.onlyRaces(); got != tc.want {
+				t.Errorf("onlyRaces() = %t, want %t", got, tc.want)
 			}
 		})
 	}

@@ -46,7 +46,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("sandbox").
 		For(&agentsv1beta1.Sandbox{}, builder.WithPredicates(moreThanStatus())).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.sandboxOf)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfPod)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.sandboxOf)).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfClaim)).
 		Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfPolicy),
@@ -84,13 +84,28 @@ func (r *Reconciler) sandboxOf(ctx context.Context, object client.Object) []ctrl
 // glance reads the cache as it is and copies nothing.
 var glance = &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
 
+// sandboxesOfPod maps a Pod as sandboxOf does, and if nobody controls it, also to the
+// Sandboxes that track it under its own name.
+func (r *Reconciler) sandboxesOfPod(ctx context.Context, object client.Object) []ctrl.Request {
+	requests := r.sandboxOf(ctx, object)
+	if controllingSandbox(object) != nil {
+		return requests
+	}
+	return append(requests, r.sandboxesBy(ctx, indexSandboxByPod, object)...)
+}
+
 // sandboxesOfClaim maps a volume claim to the Sandboxes that have one of that name.
 func (r *Reconciler) sandboxesOfClaim(ctx context.Context, object client.Object) []ctrl.Request {
+	return r.sandboxesBy(ctx, indexSandboxByClaim, object)
+}
+
+// sandboxesBy are the Sandboxes that an index finds by the name of an object.
+func (r *Reconciler) sandboxesBy(ctx context.Context, index string, object client.Object) []ctrl.Request {
 	var sandboxes agentsv1beta1.SandboxList
 	err := r.client.List(ctx, &sandboxes, client.InNamespace(object.GetNamespace()),
-		client.MatchingFields{indexSandboxByClaim: object.GetName()}, eventually)
+		client.MatchingFields{index: object.GetName()}, eventually)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of a volume claim", "persistentVolumeClaim", object.GetName())
+		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of an object", "index", index, "name", object.GetName())
 		return nil
 	}
 	return requestsFor(sandboxes.Items)

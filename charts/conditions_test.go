@@ -66,7 +66,8 @@ func runtimeObject(content map[string]any) runtime.Object {
 }
 
 // sandbox returns an object with changes, which replace or, when null, remove.
-func sandbox(changes string) map[string]any {
+func sandbox(t *testing.T, changes string) map[string]any {
+	t.Helper()
 	object := map[string]any{
 		"apiVersion": "agents.x-k8s.io/v1beta1", "kind": "Sandbox",
 		"metadata": map[string]any{
@@ -77,7 +78,7 @@ func sandbox(changes string) map[string]any {
 	}
 	var patch map[string]any
 	if err := json.Unmarshal([]byte(or(changes, "{}")), &patch); err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	return overlay(object, patch)
 }
@@ -115,33 +116,33 @@ func TestRequestsThatAreJudged(t *testing.T) {
 		request request
 		want    bool
 	}{
-		"a new object":                       {request{object: sandbox("")}, true},
-		"a new object of our controller":     {request{user: ours, object: sandbox("")}, true},
-		"a new object without a spec":        {request{object: sandbox(`{"spec": null}`)}, true},
-		"a new object that claims to leave":  {request{object: sandbox(leaving)}, true},
-		"a change of the spec":               {request{object: sandbox(`{"spec": {"service": true}}`), old: sandbox("")}, true},
-		"a spec that appears":                {request{object: sandbox(""), old: sandbox(`{"spec": null}`)}, true},
-		"a spec that goes":                   {request{object: sandbox(`{"spec": null}`), old: sandbox("")}, true},
-		"a change of a label":                {request{object: sandbox(`{"metadata": {"labels": {"a": "c"}}}`), old: sandbox("")}, true},
-		"labels that go":                     {request{object: sandbox(`{"metadata": {"labels": null}}`), old: sandbox("")}, true},
-		"an annotation that appears":         {request{object: sandbox(`{"metadata": {"annotations": {"a": "c"}}}`), old: sandbox("")}, true},
-		"an owner that appears":              {request{object: sandbox(`{"metadata": {"ownerReferences": [{"name": "x"}]}}`), old: sandbox("")}, true},
-		"a write that changes nothing":       {request{object: sandbox(""), old: sandbox("")}, false},
-		"neither has a spec":                 {request{object: sandbox(`{"spec": null}`), old: sandbox(`{"spec": null}`)}, false},
-		"a finalizer that appears":           {request{object: sandbox(`{"metadata": {"finalizers": ["x/y"]}}`), old: sandbox("")}, false},
-		"managed fields and generation":      {request{object: sandbox(`{"metadata": {"generation": 2, "managedFields": [{}]}}`), old: sandbox("")}, false},
-		"a change of the status":             {request{object: sandbox(`{"status": {"replicas": 1}}`), old: sandbox("")}, false},
-		"an object on its way out":           {request{object: sandbox(`{"spec": {"service": true}}`), old: sandbox(leaving)}, false},
-		"one that claims to be on its way":   {request{object: sandbox(leaving), old: sandbox(`{"spec": {"service": true}}`)}, true},
-		"a change by our controller":         {request{user: ours, object: sandbox(`{"spec": {"service": true}}`), old: sandbox("")}, false},
-		"a change by a controller elsewhere": {request{user: "system:serviceaccount:tenant:q7-blue-controller", object: sandbox(`{"spec": {"service": true}}`), old: sandbox("")}, true},
-		"a change by our webhook":            {request{user: "system:serviceaccount:tools-west:q7-blue-webhook", object: sandbox(`{"spec": {"service": true}}`), old: sandbox("")}, true},
+		"a new object":                       {request{object: sandbox(t, "")}, true},
+		"a new object of our controller":     {request{user: ours, object: sandbox(t, "")}, true},
+		"a new object without a spec":        {request{object: sandbox(t, `{"spec": null}`)}, true},
+		"a new object that claims to leave":  {request{object: sandbox(t, leaving)}, true},
+		"a change of the spec":               {request{object: sandbox(t, `{"spec": {"service": true}}`), old: sandbox(t, "")}, true},
+		"a spec that appears":                {request{object: sandbox(t, ""), old: sandbox(t, `{"spec": null}`)}, true},
+		"a spec that goes":                   {request{object: sandbox(t, `{"spec": null}`), old: sandbox(t, "")}, true},
+		"a change of a label":                {request{object: sandbox(t, `{"metadata": {"labels": {"a": "c"}}}`), old: sandbox(t, "")}, true},
+		"labels that go":                     {request{object: sandbox(t, `{"metadata": {"labels": null}}`), old: sandbox(t, "")}, true},
+		"an annotation that appears":         {request{object: sandbox(t, `{"metadata": {"annotations": {"a": "c"}}}`), old: sandbox(t, "")}, true},
+		"an owner that appears":              {request{object: sandbox(t, `{"metadata": {"ownerReferences": [{"name": "x"}]}}`), old: sandbox(t, "")}, true},
+		"a write that changes nothing":       {request{object: sandbox(t, ""), old: sandbox(t, "")}, false},
+		"neither has a spec":                 {request{object: sandbox(t, `{"spec": null}`), old: sandbox(t, `{"spec": null}`)}, false},
+		"a finalizer that appears":           {request{object: sandbox(t, `{"metadata": {"finalizers": ["x/y"]}}`), old: sandbox(t, "")}, false},
+		"managed fields and generation":      {request{object: sandbox(t, `{"metadata": {"generation": 2, "managedFields": [{}]}}`), old: sandbox(t, "")}, false},
+		"a change of the status":             {request{object: sandbox(t, `{"status": {"replicas": 1}}`), old: sandbox(t, "")}, false},
+		"an object on its way out":           {request{object: sandbox(t, `{"spec": {"service": true}}`), old: sandbox(t, leaving)}, false},
+		"one that claims to be on its way":   {request{object: sandbox(t, leaving), old: sandbox(t, `{"spec": {"service": true}}`)}, true},
+		"a change by our controller":         {request{user: ours, object: sandbox(t, `{"spec": {"service": true}}`), old: sandbox(t, "")}, false},
+		"a change by a controller elsewhere": {request{user: "system:serviceaccount:tenant:q7-blue-controller", object: sandbox(t, `{"spec": {"service": true}}`), old: sandbox(t, "")}, true},
+		"a change by our webhook":            {request{user: "system:serviceaccount:tools-west:q7-blue-webhook", object: sandbox(t, `{"spec": {"service": true}}`), old: sandbox(t, "")}, true},
 		"an owner that the garbage collector removes": {request{
-			user: "system:serviceaccount:kube-system:generic-garbage-collector", object: sandbox(""),
-			old: sandbox(`{"metadata": {"ownerReferences": [{"name": "x"}]}}`),
+			user: "system:serviceaccount:kube-system:generic-garbage-collector", object: sandbox(t, ""),
+			old: sandbox(t, `{"metadata": {"ownerReferences": [{"name": "x"}]}}`),
 		}, false},
 		"a change by the namespace controller": {request{
-			user: "system:serviceaccount:kube-system:namespace-controller", object: sandbox(`{"spec": {"service": true}}`), old: sandbox(""),
+			user: "system:serviceaccount:kube-system:namespace-controller", object: sandbox(t, `{"spec": {"service": true}}`), old: sandbox(t, ""),
 		}, false},
 		"a pool that is scaled":       {request{subresource: "scale", object: scale(3), old: scale(1)}, true},
 		"a pool that keeps its scale": {request{subresource: "scale", object: scale(1), old: scale(1)}, false},
@@ -167,7 +168,7 @@ func TestConditionsOfOnesOwn(t *testing.T) {
 	h := webhooks(t, render(t, in))
 	validate := webhook.NewValidatingWebhookAccessor("v", "v", &h.validate)
 	for who, want := range map[string]bool{"alice": true, "bob": false} {
-		if got := called(t, validate, request{user: who, object: sandbox("")}); got != want {
+		if got := called(t, validate, request{user: who, object: sandbox(t, "")}); got != want {
 			t.Errorf("a request by %s is judged: %t, want %t", who, got, want)
 		}
 	}

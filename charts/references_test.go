@@ -77,7 +77,7 @@ func checkRoles(t *testing.T, r rendered) {
 // checkSelectors wants each selector to select the Pods of exactly one workload.
 func checkSelectors(t *testing.T, r rendered) {
 	t.Helper()
-	check := func(who string, selector labels.Selector) {
+	check := func(who string, selector labels.Selector) string {
 		var selected []string
 		for _, pod := range pods(r) {
 			if selector.Matches(labels.Set(pod.labels)) {
@@ -86,7 +86,9 @@ func checkSelectors(t *testing.T, r rendered) {
 		}
 		if len(selected) != 1 {
 			t.Errorf("%s selects the Pods of %v, want those of one", who, selected)
+			return ""
 		}
+		return selected[0]
 	}
 	for _, s := range all[*corev1.Service](r) {
 		check("Service "+s.Name, labels.SelectorFromSet(s.Spec.Selector))
@@ -98,10 +100,14 @@ func checkSelectors(t *testing.T, r rendered) {
 		}
 	}
 	for _, p := range all[*policyv1.PodDisruptionBudget](r) {
-		check("PodDisruptionBudget "+p.Name, selectorOf(t, p.Spec.Selector))
+		if owner := check("PodDisruptionBudget "+p.Name, selectorOf(t, p.Spec.Selector)); owner != "Deployment "+p.Name {
+			t.Errorf("PodDisruptionBudget %s is for %s", p.Name, owner)
+		}
 	}
 	for _, p := range all[*networkingv1.NetworkPolicy](r) {
-		check("NetworkPolicy "+p.Name, selectorOf(t, &p.Spec.PodSelector))
+		if owner := check("NetworkPolicy "+p.Name, selectorOf(t, &p.Spec.PodSelector)); !strings.HasSuffix(owner, " "+p.Name) {
+			t.Errorf("NetworkPolicy %s is for %s", p.Name, owner)
+		}
 	}
 }
 

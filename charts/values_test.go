@@ -4,7 +4,6 @@
 package charts_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -214,7 +213,7 @@ policies: {rules: {limits-required: {parameters: {most: N}}}}
 			t.Fatal(err)
 		}
 		for _, o := range r.objects {
-			if bytes.Contains([]byte(o.text), []byte("e+0")) {
+			if strings.Contains(o.text, "e+0") {
 				t.Errorf("%s: a number has an exponent:\n%s", o, o.text)
 			}
 		}

@@ -19,32 +19,12 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
 )
 
-// firstSandbox is the manifest of the README.
-const firstSandbox = `
-apiVersion: agents.x-k8s.io/v1beta1
-kind: Sandbox
-metadata: {name: agent-workspace}
-spec:
-  service: true
-  volumeClaimTemplates:
-    - metadata: {name: workspace-volume}
-      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}}
-  podTemplate:
-    spec:
-      automountServiceAccountToken: false
-      containers:
-        - name: workspace
-          image: python:3.12-slim
-          command: ["sh", "-c", "sleep infinity"]
-          volumeMounts: [{name: workspace-volume, mountPath: /workspace}]
-`
-
 // A tenant applies a first Sandbox, works in it, and finds the files again after
 // the Pod was lost.
 func TestTenantAppliesAFirstSandbox(t *testing.T) {
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
-	cluster.MustApply(ctx, t, ns, firstSandbox)
+	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: first"))
 	sandbox := cluster.WaitReady(ctx, t, ns, "agent-workspace")
 
 	if got := sandbox.Annotations[keys.PodName]; got != "agent-workspace" {
@@ -80,7 +60,7 @@ func TestTenantAppliesAFirstSandbox(t *testing.T) {
 func TestTenantsSandboxIsHardened(t *testing.T) {
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
-	stored := cluster.MustApply(ctx, t, ns, strings.ReplaceAll(firstSandbox, "automountServiceAccountToken: false", "terminationGracePeriodSeconds: 1"))
+	stored := cluster.MustApply(ctx, t, ns, strings.ReplaceAll(kit.Readme(t, "manifest: first"), "automountServiceAccountToken: false", "terminationGracePeriodSeconds: 1"))
 	cluster.WaitReady(ctx, t, ns, "agent-workspace")
 	pod := cluster.PodOf(ctx, t, ns, "agent-workspace")
 
@@ -111,9 +91,9 @@ func TestTenantsSandboxIsHardened(t *testing.T) {
 func TestTenantAppliesTheSameSandboxTwice(t *testing.T) {
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
-	cluster.MustApply(ctx, t, ns, firstSandbox)
+	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: first"))
 	before := cluster.WaitReady(ctx, t, ns, "agent-workspace")
-	after := cluster.MustApply(ctx, t, ns, firstSandbox)
+	after := cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: first"))
 	if after.GetGeneration() != before.Generation {
 		t.Errorf("the second apply moved the generation from %d to %d", before.Generation, after.GetGeneration())
 	}

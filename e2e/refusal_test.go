@@ -8,6 +8,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
 )
 
 // sandboxWith returns a Sandbox whose Pod spec has more lines, and whose container
@@ -89,6 +91,16 @@ func TestTenantSeesAllFaultsAtOnce(t *testing.T) {
 	refusal.MustHaveCause(t, "privileged", "spec.podTemplate.spec.containers[0].securityContext.privileged")
 	refusal.MustHaveCause(t, "hostpath", "spec.podTemplate.spec.volumes[0].hostPath")
 	refusal.MustHaveCause(t, "host-namespaces", "spec.podTemplate.spec.hostNetwork")
+}
+
+// The refusal that the README shows is the one that the tenant gets.
+func TestTenantGetsTheRefusalOfTheReadme(t *testing.T) {
+	ctx := t.Context()
+	ns := cluster.Namespace(ctx, t)
+	refusal := cluster.MustRefuse(ctx, t, ns, kit.Readme(t, "manifest: refused"))
+	if want := kit.Readme(t, "output: refused"); refusal.Message != want {
+		t.Errorf("the refusal is not the README's:\n%s", refusal.Message)
+	}
 }
 
 // In a namespace that enforces the restricted Pod Security level, the tenant is told

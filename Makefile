@@ -33,7 +33,7 @@ OWN_CLUSTER := $(if $(KUBECONFIG),,yes)
 KUBECONFIG_PATH = $(if $(KUBECONFIG),$(KUBECONFIG),$$($(CLUSTER) kubeconfig))
 
 CHART := charts/agent-sandbox
-VALUES = $(if $(ENV),-f $(CHART)/values-$(ENV).yaml) $(if $(OWN_CLUSTER),-f e2e/cluster/values.yaml) \
+VALUES = $(if $(ENV),-f $(CHART)/values-$(ENV).yaml) $(if $(OWN_CLUSTER),-f $$($(CLUSTER) values-path)) \
 	$(if $(IMAGE_REGISTRY),--set global.imageRegistry=$(IMAGE_REGISTRY))
 GO_MODULES := . .tools .tools/golangci-lint e2e/cluster $(patsubst %/go.mod,%,$(wildcard e2e/cluster/components/*/go.mod))
 
@@ -124,7 +124,7 @@ e2e: ## User stories on a real cluster; starts one when none is up, and stops wh
 # Expects the bundle to be up.
 .PHONY: stories
 stories:
-	@KUBECONFIG=$(KUBECONFIG_PATH) IMAGE_TAG=$(VERSION) E2E_VALUES=$(if $(OWN_CLUSTER),$(CURDIR)/e2e/cluster/values.yaml) \
+	@KUBECONFIG=$(KUBECONFIG_PATH) IMAGE_TAG=$(VERSION) E2E_VALUES=$(if $(OWN_CLUSTER),$$($(CLUSTER) values-path)) \
 		go test -tags e2e -count=1 -timeout 40m $(E2E_ARGS) ./e2e/...
 
 .PHONY: test

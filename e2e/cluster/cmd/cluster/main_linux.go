@@ -30,9 +30,12 @@ const usage = `usage: cluster [-state DIR] COMMAND
   status           say what runs
   kubeconfig       print the path of the administrator's kubeconfig
   kubectl-path     print the path of the cluster's kubectl
+  values-path      print the path of the chart values that describe the cluster's network
   audit-log        print the path of the apiserver's audit log
   load ARCHIVE...  load image archives (OCI or docker) into the node; give absolute paths
   logs COMPONENT   print the log of a component
+  bin NAME         print the path of a program of the cluster, such as etcd or
+                   kube-apiserver; builds it when it is missing and starts nothing
 
 `
 
@@ -91,9 +94,11 @@ func dispatch(ctx context.Context, c *cluster.Cluster, out io.Writer, command st
 		"status":       {run: func() error { return c.Status(ctx) }},
 		"kubeconfig":   {run: printed(c.Paths().Kubeconfig())},
 		"kubectl-path": {run: printed(c.Paths().Bin("kubectl"))},
+		"values-path":  {run: printed(c.Paths().Values())},
 		"audit-log":    {run: printed(c.Paths().AuditLog())},
 		"load":         {run: func() error { return c.Load(ctx, args) }, min: 1, max: 1 << 10},
 		"logs":         {run: func() error { return c.Logs(ctx, args[0]) }, min: 1, max: 1},
+		"bin":          {run: func() error { return program(ctx, out, args[0]) }, min: 1, max: 1},
 	}
 	chosen, ok := commands[command]
 	if !ok {

@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"runtime"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-
-	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/image/build"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/image/debian"
 )
 
@@ -33,25 +30,9 @@ func debianCommand(ctx context.Context, args []string, std streams) error {
 }
 
 func probeCommand(ctx context.Context, args []string, std streams) error {
-	return clusterProgram(ctx, args, std, helper{
-		name: "probe", ref: "agent-sandbox-platform/probe:test", make: build.Builder.Probe,
-	})
-}
-
-func pauseCommand(ctx context.Context, args []string, std streams) error {
-	return clusterProgram(ctx, args, std, helper{name: "pause", make: build.Builder.Pause})
-}
-
-// helper is a program of the test cluster with the default name of its image.
-type helper struct {
-	name, ref string
-	make      func(build.Builder, context.Context, string) (v1.Image, error)
-}
-
-func clusterProgram(ctx context.Context, args []string, std streams, what helper) error {
-	flags := flag.NewFlagSet(what.name, flag.ContinueOnError)
+	flags := flag.NewFlagSet("probe", flag.ContinueOnError)
 	dir := flags.String("source", ".", "a folder inside the repository")
-	ref := flags.String("ref", what.ref, "name of the image, NAME:TAG")
+	ref := flags.String("ref", "agent-sandbox-platform/probe:test", "name of the image, NAME:TAG")
 	out := flags.String("out", "", "file of the archive")
 	arch := flags.String("arch", runtime.GOARCH, "architecture: amd64 or arm64")
 	if err := parse(flags, args, std); err != nil {
@@ -64,10 +45,10 @@ func clusterProgram(ctx context.Context, args []string, std streams, what helper
 	if err != nil {
 		return err
 	}
-	say(std, "Compiling %s for linux/%s.", what.name, *arch)
-	img, err := what.make(builder, ctx, *arch)
+	say(std, "Compiling probe for linux/%s.", *arch)
+	img, err := builder.Probe(ctx, *arch)
 	if err != nil {
-		return fmt.Errorf("make the %s image: %w", what.name, err)
+		return fmt.Errorf("make the probe image: %w", err)
 	}
 	return writeArchive(*out, *ref, img, std)
 }

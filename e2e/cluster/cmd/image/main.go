@@ -22,7 +22,6 @@ const usage = `image makes container images without a container engine.
   image push   -registry HOST/PREFIX [-version V] [-arch amd64,arm64]   the same, to a registry
   image debian -ref NAME:TAG -out FILE                a shell and Python, from Debian packages
   image probe  -out FILE [-ref NAME:TAG] [-arch A]    a network probe
-  image pause  -out FILE -ref NAME:TAG [-arch A]      the program that holds a Pod's namespaces
 
 Each line of output is NAME:TAG, DIGEST and, for archives, FILE. Load an archive
 with: ctr -n k8s.io images import FILE. "image COMMAND -help" explains the flags.
@@ -70,11 +69,11 @@ func run(ctx context.Context, args []string, std streams) int {
 
 func dispatch(ctx context.Context, args []string, std streams) error {
 	if len(args) == 0 {
-		return usageError("no command given; use one of build, push, debian, probe, pause, or help")
+		return usageError("no command given; use one of build, push, debian, probe, or help")
 	}
 	commands := map[string]func(context.Context, []string, streams) error{
 		"build": buildCommand, "push": pushCommand, "debian": debianCommand,
-		"probe": probeCommand, "pause": pauseCommand,
+		"probe": probeCommand,
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
@@ -83,7 +82,7 @@ func dispatch(ctx context.Context, args []string, std streams) error {
 	}
 	command, found := commands[args[0]]
 	if !found {
-		return usageError("unknown command %q; use one of build, push, debian, probe, pause, or help", args[0])
+		return usageError("unknown command %q; use one of build, push, debian, probe, or help", args[0])
 	}
 	return command(ctx, args[1:], std)
 }

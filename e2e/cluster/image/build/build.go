@@ -56,24 +56,12 @@ func (b Builder) Product(ctx context.Context, name, version, arch string) (v1.Im
 // Probe makes the image of the network probe: /bin/probe, which sleeps unless
 // told otherwise.
 func (b Builder) Probe(ctx context.Context, arch string) (v1.Image, error) {
-	return b.image(ctx, b.clusterProgram("probe", arch), image.Spec{
+	return b.image(ctx, program{dir: filepath.Join(b.Root, "e2e", "cluster"), pkg: "./probe", arch: arch}, image.Spec{
 		Entrypoint: []string{"/bin/probe"},
 		Cmd:        []string{"sleep"},
 		Env:        []string{"PATH=/bin"},
 		User:       fmt.Sprintf("%d:%d", image.NonRoot, image.NonRoot),
 	})
-}
-
-// Pause makes the image of the program that holds a Pod's namespaces.
-func (b Builder) Pause(ctx context.Context, arch string) (v1.Image, error) {
-	return b.image(ctx, b.clusterProgram("pause", arch), image.Spec{
-		Entrypoint: []string{"/pause"},
-		User:       fmt.Sprintf("%d:%d", image.NonRoot, image.NonRoot),
-	})
-}
-
-func (b Builder) clusterProgram(name, arch string) program {
-	return program{dir: filepath.Join(b.Root, "e2e", "cluster"), pkg: "./" + name, arch: arch}
 }
 
 // image compiles p into the image's entry point.

@@ -5,7 +5,6 @@ package build_test
 
 import (
 	"archive/tar"
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -150,85 +148,25 @@ func TestAProductImageForAnotherArchitecture(t *testing.T) {
 	}
 }
 
-func TestTheClusterImagesStartTheirPrograms(t *testing.T) {
+func TestTheProbeImageStartsTheProbe(t *testing.T) {
 	root, err := build.FindRoot(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	builder := build.Builder{Root: root}
-	for name, test := range map[string]struct {
-		make    func(context.Context, string) (v1.Image, error)
-		command []string
-	}{
-		"probe": {builder.Probe, []string{"/bin/probe", "sleep"}},
-		"pause": {builder.Pause, []string{"/pause"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			img, err := test.make(t.Context(), runtime.GOARCH)
-			if err != nil {
-				t.Fatal(err)
-			}
-			config, err := img.ConfigFile()
-			if err != nil {
-				t.Fatal(err)
-			}
-			command := slices.Concat(config.Config.Entrypoint, config.Config.Cmd)
-			if diff := cmp.Diff(test.command, command); diff != "" {
-				t.Errorf("command (-want +got):\n%s", diff)
-			}
-			if config.Config.User != "65532:65532" {
-				t.Errorf("user is %q, want 65532:65532", config.Config.User)
-			}
-			extract(t, img, test.command[0])
-		})
+	img, err := build.Builder{Root: root}.Probe(t.Context(), runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestProductRefusesAVersionThatIsNoTag(t *testing.T) {
-	for _, version := range []string{"", "release/1", "1 -X main.other=2", "-1", strings.Repeat("1", 129)} {
-		_, err := build.Builder{Root: sources(t)}.Product(t.Context(), webhook, version, "amd64")
-		if err == nil || !strings.Contains(err.Error(), "cannot be the tag of an image") {
-			t.Errorf("version %q: error is %v, want one that names the version", version, err)
-		}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestProductSaysWhatIsWrong(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(t *testing.T, root string)
-		want   string
-	}{
-		"no program of that name": {
-			func(t *testing.T, root string) {
-				t.Helper()
-				if err := os.RemoveAll(filepath.Join(root, "cmd", webhook)); err != nil {
-					t.Fatal(err)
-				}
-			},
-			"compile ./cmd/" + webhook,
-		},
-		"a program that does not compile": {
-			func(t *testing.T, root string) {
-				t.Helper()
-				writeFile(t, filepath.Join(root, "cmd", webhook, "main.go"), "package main\n\nfunc main() { nothing() }\n")
-			},
-			"undefined: nothing",
-		},
-		"no Go": {
-			func(t *testing.T, _ string) {
-				t.Helper()
-				t.Setenv("PATH", t.TempDir())
-			},
-			"install Go and put it in PATH",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			root := sources(t)
-			test.change(t, root)
-			_, err := build.Builder{Root: root}.Product(t.Context(), webhook, "v1", "amd64")
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error is %v, want one that says %q", err, test.want)
-			}
-		})
+	command := slices.Concat(config.Config.Entrypoint, config.Config.Cmd)
+	if diff := cmp.Diff([]string{"/bin/probe", "sleep"}, command); diff != "" {
+		t.Errorf("command (-want +got):\n%s", diff)
 	}
+	if config.Config.User != "65532:65532" {
+		t.Errorf("user is %q, want 65532:65532", config.Config.User)
+	}
+	extract(t, img, "/bin/probe")
 }

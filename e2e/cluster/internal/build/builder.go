@@ -99,12 +99,20 @@ func (b *Builder) Missing(components []Component) ([]Component, error) {
 	return missing, nil
 }
 
-// Build compiles a component beside its final folder and renames it into place,
-// so that an interrupted build leaves nothing that looks finished.
+// Build compiles a component, unless it is there, beside its final folder and renames
+// it into place, so that an interrupted build leaves nothing that looks finished.
 func (b *Builder) Build(ctx context.Context, c Component) error {
 	dir, err := b.Dir(c)
 	if err != nil {
 		return err
+	}
+	unlock, err := b.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Stat(dir); err == nil {
+		return nil
 	}
 	if err := b.removeUnfinished(c); err != nil {
 		return err

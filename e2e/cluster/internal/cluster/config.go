@@ -25,6 +25,7 @@ func (c *Cluster) writeConfig(data render.Data) error {
 		"kubelet.yaml":    c.paths.Config("kubelet.yaml"),
 		"kube-proxy.yaml": c.paths.Config("kube-proxy.yaml"),
 		"audit.yaml":      c.paths.Config("audit.yaml"),
+		"values.yaml":     c.paths.Values(),
 		"cni.conflist":    c.paths.In("config", "cni", "10-agent-sandbox.conflist"),
 	} {
 		content, err := render.Config(name, data)

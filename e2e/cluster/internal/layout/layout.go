@@ -92,6 +92,9 @@ func (l Layout) Config(file string) string { return l.In("config", file) }
 // Kubeconfig is the administrator's kubeconfig.
 func (l Layout) Kubeconfig() string { return l.In("kubeconfig") }
 
+// Values is the file with what the platform's chart must know about the cluster.
+func (l Layout) Values() string { return l.In("values.yaml") }
+
 // KubeconfigOf is the kubeconfig of a component.
 func (l Layout) KubeconfigOf(component string) string { return l.In("config", component+".kubeconfig") }
 

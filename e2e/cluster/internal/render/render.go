@@ -10,6 +10,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"strings"
 	"text/template"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/layout"
@@ -27,6 +28,14 @@ type Data struct {
 	Images map[string]string
 }
 
+// NodeBits is the length of the range that holds nothing but the node's address.
+func (d Data) NodeBits() int {
+	if strings.Contains(d.NodeIP, ":") {
+		return 128
+	}
+	return 32
+}
+
 // PauseImage is the image of the container that holds a Pod's namespaces.
 func (d Data) PauseImage() string { return d.Images["pause"] }
 
@@ -38,6 +47,7 @@ func names() template.FuncMap {
 		"domain":         layout.Domain,
 		"podCIDR":        layout.PodCIDR,
 		"nodePodCIDR":    layout.NodePodCIDR,
+		"serviceCIDR":    layout.ServiceCIDR,
 		"dnsServiceIP":   layout.DNSServiceIP,
 		"bridge":         layout.Bridge,
 		"publicIP":       layout.WorldPublicIP,

@@ -44,6 +44,7 @@ func TestConfigurationsPointIntoTheClustersOwnFolders(t *testing.T) {
 		"kubelet.yaml":    {"containerRuntimeEndpoint: unix://" + run + "/containerd.sock", "failCgroupV1: false", "clusterDNS: [10.96.0.10]"},
 		"kube-proxy.yaml": {"mode: nftables", "kubeconfig: /state/config/kube-proxy.kubeconfig"},
 		"audit.yaml":      {"level: Metadata"},
+		"values.yaml":     {"- 10.244.0.0/16", "- 10.96.0.0/16", "- 192.0.2.7/32"},
 	}
 	for name, lines := range tests {
 		t.Run(name, func(t *testing.T) {

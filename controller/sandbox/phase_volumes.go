@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -63,5 +63,5 @@ func claimGoing(s *scope, claim *corev1.PersistentVolumeClaim) error {
 		return nil
 	}
 	return userErrorf("persistentvolumeclaim %q is being deleted since %s; a new, empty one is made once it is gone",
-		claim.Name, claim.DeletionTimestamp.UTC().Format(metav1.RFC3339Micro))
+		claim.Name, claim.DeletionTimestamp.UTC().Format(time.RFC3339))
 }

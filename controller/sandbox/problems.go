@@ -33,9 +33,10 @@ func (e multiplePodsError) Error() string {
 // problems are what went wrong in one pass.
 type problems []error
 
-// with adds an error, or each of those that are joined in it.
+// with adds an error, or each of those that are joined in it. A join that is wrapped
+// stays one error.
 func (p problems) with(err error) problems {
-	if joined, several := err.(interface{ Unwrap() []error }); several { //nolint:errorlint // what is wrapped belongs together
+	if joined, several := err.(interface{ Unwrap() []error }); several {
 		return append(p, joined.Unwrap()...)
 	}
 	if err != nil {

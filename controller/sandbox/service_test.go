@@ -121,7 +121,9 @@ func TestServicePorts(t *testing.T) {
 					corev1.Container{Ports: ports, RestartPolicy: new(corev1.ContainerRestartPolicyAlways)})
 			}
 			for _, ports := range tc.inits {
-				pod.InitContainers = append(pod.InitContainers, corev1.Container{Ports: ports})
+				pod.InitContainers = append(pod.InitContainers,
+					corev1.Container{Ports: ports},
+					corev1.Container{Ports: ports, RestartPolicy: new(corev1.ContainerRestartPolicyOnFailure)})
 			}
 			var got []string
 			for _, p := range servicePorts(&pod) {

@@ -108,6 +108,9 @@ func TestTheWebhookMayFillWhatTheChartLeavesEmpty(t *testing.T) {
 		if !allows(namespace, "watch", "", "configmaps", "any") {
 			t.Errorf("provider %s: the webhook may not watch policies", provider)
 		}
+		if !allows(namespace, "create", "events.k8s.io", "events", "") {
+			t.Errorf("provider %s: the webhook may not tell of a broken policy", provider)
+		}
 	}
 }
 

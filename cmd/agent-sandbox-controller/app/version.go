@@ -5,14 +5,12 @@ package app
 
 import (
 	"fmt"
-	"runtime/debug"
+
+	"k8s.io/component-base/version"
 )
 
-// versionLine says what this binary was built from, as the Go linker recorded it.
+// versionLine says what this binary was built from, as the linker was told.
 func versionLine() string {
-	info, recorded := debug.ReadBuildInfo()
-	if !recorded {
-		return "agent-sandbox-controller (unknown version)"
-	}
-	return fmt.Sprintf("agent-sandbox-controller %s (%s)", info.Main.Version, info.GoVersion)
+	info := version.Get()
+	return fmt.Sprintf("agent-sandbox-controller %s (%s)", info.GitVersion, info.GoVersion)
 }

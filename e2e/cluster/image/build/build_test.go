@@ -28,9 +28,13 @@ const webhook = "agent-sandbox-webhook"
 func sources(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	writeFile(t, filepath.Join(root, "go.mod"), "module "+build.MainModule+"\n\ngo 1.26\n")
+	writeFile(t, filepath.Join(root, "go.mod"), "module "+build.MainModule+"\n\ngo 1.26\n\n"+
+		"require k8s.io/component-base v0.0.0\n\nreplace k8s.io/component-base => ./component-base\n")
+	writeFile(t, filepath.Join(root, "component-base", "go.mod"), "module k8s.io/component-base\n\ngo 1.26\n")
+	writeFile(t, filepath.Join(root, "component-base", "version", "version.go"),
+		"package version\n\nvar gitVersion = \"none\"\n\nfunc Get() string { return gitVersion }\n")
 	writeFile(t, filepath.Join(root, "cmd", webhook, "main.go"),
-		"package main\n\nimport \"os\"\n\nvar version = \"none\"\n\nfunc main() { os.Stdout.WriteString(version) }\n")
+		"package main\n\nimport (\n\t\"os\"\n\n\t\"k8s.io/component-base/version\"\n)\n\nfunc main() { os.Stdout.WriteString(version.Get()) }\n")
 	return root
 }
 

@@ -13,13 +13,17 @@ import (
 	"strings"
 )
 
+// versionVariable is what both programs of the platform print and log as their
+// version.
+const versionVariable = "k8s.io/component-base/version.gitVersion"
+
 // program is one main package to compile for Linux.
 type program struct {
 	// dir is a folder of the module, pkg the package relative to it.
 	dir, pkg string
 	// arch is amd64 or arm64.
 	arch string
-	// version is stamped into the variable main.version; empty stamps nothing.
+	// version is stamped into versionVariable; empty stamps nothing.
 	version string
 }
 
@@ -27,7 +31,7 @@ type program struct {
 func (p program) compile(ctx context.Context, output string) error {
 	ldflags := "-s -w"
 	if p.version != "" {
-		ldflags += " -X main.version=" + p.version
+		ldflags += " -X " + versionVariable + "=" + p.version
 	}
 	//nolint:gosec // The arguments are this repository's own.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", output, p.pkg)

@@ -29,6 +29,7 @@ HELM_ARGS ?=
 CLUSTER = go -C e2e/cluster run ./cmd/cluster
 IMAGE = go -C e2e/cluster run ./cmd/image
 OWN_CLUSTER := $(if $(KUBECONFIG),,yes)
+KUBECTL = $(if $(OWN_CLUSTER),$$($(CLUSTER) kubectl-path),kubectl)
 # Evaluated when used: the path is known before the cluster is.
 KUBECONFIG_PATH = $(if $(KUBECONFIG),$(KUBECONFIG),$$($(CLUSTER) kubeconfig))
 
@@ -57,8 +58,11 @@ up: $(BIN)/helm ## A real Kubernetes with the bundle installed; with KUBECONFIG 
 .PHONY: install
 install: $(BIN)/helm ## Install or upgrade the chart in the cluster that is up
 	@KUBECONFIG=$(KUBECONFIG_PATH) $(BIN)/helm upgrade --install $(RELEASE) $(CHART) \
-		--namespace $(NAMESPACE) --create-namespace --take-ownership --wait --timeout 5m \
-		--set-string image.tag=$(VERSION) $(VALUES) $(HELM_ARGS) >/dev/null
+		--namespace $(NAMESPACE) --create-namespace --take-ownership --wait --timeout 3m \
+		--set-string image.tag=$(VERSION) $(VALUES) $(HELM_ARGS) >/dev/null \
+	|| { echo "make install: the release is not ready; the last events of namespace $(NAMESPACE):" >&2; \
+		$(KUBECTL) --kubeconfig $(KUBECONFIG_PATH) -n $(NAMESPACE) get events --sort-by=.lastTimestamp \
+			--field-selector type=Warning -o custom-columns=OBJECT:.involvedObject.name,MESSAGE:.message | tail -5 >&2; exit 1; }
 	@echo "Installed $(RELEASE) $(VERSION) into namespace $(NAMESPACE)$(if $(ENV), with the values of $(ENV))."
 
 .PHONY: down

@@ -4,6 +4,8 @@
 package keys
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 )
@@ -21,4 +23,14 @@ func NameHash(name string) string {
 // status carries.
 func SandboxSelector(sandbox string) string {
 	return SandboxNameHash + "=" + NameHash(sandbox)
+}
+
+// templateKeyBytes is how much of a SHA-256 fits into the value of a label.
+const templateKeyBytes = 30
+
+// TemplateKey is the value of the label Template: a hash of the template's name that
+// nobody can make collide.
+func TemplateKey(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:templateKeyBytes])
 }

@@ -68,6 +68,10 @@ const (
 	// Ingress is a label of the Pod, set by the controller: "namespace" when Pods of the
 	// same namespace may connect to it.
 	Ingress = Prefix + "ingress"
+	// Template is a label of a Sandbox made from a template, and of its Pod: TemplateKey
+	// of the template's name. The template's NetworkPolicy selects it besides the
+	// contract's hash, which can be made to collide.
+	Template = Prefix + "template"
 	// RestartPolicy is an annotation: Recreate makes a new Pod when one failed.
 	RestartPolicy = Prefix + "restart-policy"
 	// VolumeRetention is an annotation: Retain keeps the volumes of a deleted Sandbox.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 )
 
@@ -16,6 +18,20 @@ func TestNameHashIsTheContracts(t *testing.T) {
 		if got := keys.NameHash(name); got != want {
 			t.Errorf("NameHash(%q) = %s, want %s", name, got, want)
 		}
+	}
+}
+
+func TestTemplateKeyIsALabelThatTellsCollidingNamesApart(t *testing.T) {
+	// Two names with the same FNV-1a hash, 32 bits.
+	const one, other = "costarring", "liquid"
+	if keys.NameHash(one) != keys.NameHash(other) {
+		t.Fatalf("%q and %q no longer collide: the test proves nothing", one, other)
+	}
+	if keys.TemplateKey(one) == keys.TemplateKey(other) {
+		t.Errorf("TemplateKey(%q) = TemplateKey(%q) = %s", one, other, keys.TemplateKey(one))
+	}
+	if problems := validation.IsValidLabelValue(keys.TemplateKey(one)); problems != nil {
+		t.Errorf("TemplateKey(%q) is no value of a label: %v", one, problems)
 	}
 }
 

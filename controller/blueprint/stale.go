@@ -1,0 +1,62 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package blueprint
+
+import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+)
+
+// Stale says whether a member of a pool is no longer what the template describes:
+// another template, or another Pod, volumes or Service. Metadata alone makes no
+// member stale.
+func Stale(sandbox *agentsv1beta1.Sandbox, template *extensionsv1beta1.SandboxTemplate, opts Options) (bool, error) {
+	hashes, err := Hashes(template)
+	if err != nil {
+		return false, err
+	}
+	if sandbox.Labels[keys.SandboxTemplateRefHash] != hashes.Ref || sandbox.Annotations[keys.SandboxTemplateRef] != template.Name {
+		return true, nil
+	}
+	if sandbox.Labels[keys.SandboxTemplateHash] == hashes.Blueprint {
+		return false, nil
+	}
+	want, err := rendered(template, opts)
+	if err != nil {
+		return false, err
+	}
+	return !sameBlueprint(&sandbox.Spec.SandboxBlueprint, &want.Spec.SandboxBlueprint), nil
+}
+
+// Matches says whether a Sandbox is, in its whole spec, the one that would be made.
+// The metadata of its Pod counts, and so do its lifecycle and its operating mode.
+func Matches(sandbox, want *agentsv1beta1.Sandbox) bool {
+	have := sandbox.Spec.DeepCopy()
+	if have.ShutdownPolicy == nil {
+		have.ShutdownPolicy = new(agentsv1beta1.ShutdownPolicyRetain)
+	}
+	if have.OperatingMode == "" {
+		have.OperatingMode = agentsv1beta1.OperatingModeRunning
+	}
+	return apiequality.Semantic.DeepEqual(have, &want.Spec)
+}
+
+// sameBlueprint compares Pod spec, volumes by name and spec in their order, and
+// Service.
+func sameBlueprint(have, want *agentsv1beta1.SandboxBlueprint) bool {
+	if len(have.VolumeClaimTemplates) != len(want.VolumeClaimTemplates) {
+		return false
+	}
+	for i := range have.VolumeClaimTemplates {
+		one, other := &have.VolumeClaimTemplates[i], &want.VolumeClaimTemplates[i]
+		if one.Name != other.Name || !apiequality.Semantic.DeepEqual(one.Spec, other.Spec) {
+			return false
+		}
+	}
+	return apiequality.Semantic.DeepEqual(have.PodTemplate.Spec, want.PodTemplate.Spec) &&
+		apiequality.Semantic.DeepEqual(have.Service, want.Service)
+}

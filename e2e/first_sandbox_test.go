@@ -7,7 +7,7 @@ package e2e
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strings"
 	"testing"
 
@@ -107,7 +107,7 @@ func waitForOtherPod(ctx context.Context, t *testing.T, namespace, name string, 
 			return err
 		}
 		if pod.UID == old {
-			return fmt.Errorf("the old Pod is still there")
+			return errors.New("the old Pod is still there")
 		}
 		return kit.PodReady(pod)
 	})

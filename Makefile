@@ -26,8 +26,8 @@ NAMESPACE ?= agent-sandbox-system
 IMAGE_REGISTRY ?=
 HELM_ARGS ?=
 
-CLUSTER = go -C e2e/cluster run ./cmd/cluster
-IMAGE = go -C e2e/cluster run ./cmd/image
+CLUSTER := $(CURDIR)/$(BIN)/cluster
+IMAGE := $(CURDIR)/$(BIN)/image
 OWN_CLUSTER := $(if $(KUBECONFIG),,yes)
 KUBECTL = $(if $(OWN_CLUSTER),$$($(CLUSTER) kubectl-path),kubectl)
 # Evaluated when used: the path is known before the cluster is.
@@ -46,7 +46,7 @@ help: ## Explain every target
 		/^[a-zA-Z0-9_-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: up
-up: $(BIN)/helm ## A real Kubernetes with the bundle installed; with KUBECONFIG set, installs into that cluster
+up: $(BIN)/helm $(CLUSTER) $(IMAGE) ## A real Kubernetes with the bundle installed; with KUBECONFIG set, installs into that cluster
 	@$(if $(OWN_CLUSTER),$(CLUSTER) up,$(if $(IMAGE_REGISTRY),true,echo "make up: KUBECONFIG is set, so the images must go to a registry: set IMAGE_REGISTRY=host/prefix" >&2; exit 1))
 	@$(if $(OWN_CLUSTER),$(MAKE) load,$(IMAGE) push -registry $(IMAGE_REGISTRY) -version $(VERSION))
 	@$(MAKE) install
@@ -56,7 +56,7 @@ up: $(BIN)/helm ## A real Kubernetes with the bundle installed; with KUBECONFIG 
 	 echo "  make e2e     # the users' stories on this cluster"
 
 .PHONY: install
-install: $(BIN)/helm ## Install or upgrade the chart in the cluster that is up
+install: $(BIN)/helm $(CLUSTER) ## Install or upgrade the chart in the cluster that is up
 	@KUBECONFIG=$(KUBECONFIG_PATH) $(BIN)/helm upgrade --install $(RELEASE) $(CHART) \
 		--namespace $(NAMESPACE) --create-namespace --take-ownership --wait --timeout 3m \
 		--set-string image.tag=$(VERSION) $(VALUES) $(HELM_ARGS) >/dev/null \
@@ -66,20 +66,20 @@ install: $(BIN)/helm ## Install or upgrade the chart in the cluster that is up
 	@echo "Installed $(RELEASE) $(VERSION) into namespace $(NAMESPACE)$(if $(ENV), with the values of $(ENV))."
 
 .PHONY: down
-down: ## Stop the cluster that `make up` started and remove every trace of it
+down: $(CLUSTER) ## Stop the cluster that `make up` started and remove every trace of it
 	@$(CLUSTER) down
 
 .PHONY: kubeconfig
-kubeconfig: ## Print the path of the cluster's kubeconfig
+kubeconfig: $(CLUSTER) ## Print the path of the cluster's kubeconfig
 	@$(CLUSTER) kubeconfig
 
 .PHONY: images
-images: ## Build the container images as archives in .build/images
+images: $(IMAGE) ## Build the container images as archives in .build/images
 	@mkdir -p $(BUILD)/images
 	@$(IMAGE) build -version $(VERSION) -out $(CURDIR)/$(BUILD)/images
 
 .PHONY: load
-load: images ## Load the images, and those that the tests use, into the cluster
+load: images $(CLUSTER) ## Load the images, and those that the tests use, into the cluster
 	@$(IMAGE) probe -out $(CURDIR)/$(BUILD)/images/probe.tar
 	@$(IMAGE) debian -ref python:3.12-slim -out $(CURDIR)/$(BUILD)/images/python.tar
 	@$(CLUSTER) load $(CURDIR)/$(BUILD)/images/*.tar
@@ -121,13 +121,13 @@ test-policies: $(BIN)/opa ## Rego tests, checks and formatting with the stock op
 	@$(BIN)/opa test --fail-on-empty policies/lib policies/library
 
 .PHONY: e2e
-e2e: ## User stories on a real cluster; starts one when none is up, and stops what it started
+e2e: $(CLUSTER) ## User stories on a real cluster; starts one when none is up, and stops what it started
 	@if [ -n "$(KUBECONFIG)" ] || $(CLUSTER) status >/dev/null 2>&1; then $(MAKE) stories; \
 	else trap '$(MAKE) down' EXIT; $(MAKE) up && $(MAKE) stories; fi
 
 # Expects the bundle to be up.
 .PHONY: stories
-stories:
+stories: $(CLUSTER)
 	@KUBECONFIG=$(KUBECONFIG_PATH) IMAGE_TAG=$(VERSION) E2E_VALUES=$(if $(OWN_CLUSTER),$$($(CLUSTER) values-path)) \
 		go test -tags e2e -count=1 -timeout 40m $(E2E_ARGS) ./e2e/...
 
@@ -142,6 +142,13 @@ bench: ## Benchmarks of the decision path: allocations count, times do not
 TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen
 TOOL_helm := helm.sh/helm/v3/cmd/helm
 TOOL_opa := github.com/open-policy-agent/opa
+
+# Our own commands: Go decides what there is to do.
+$(BIN)/cluster $(BIN)/image: $(BIN)/%: FORCE
+	@mkdir -p $(BIN)
+	@go -C e2e/cluster build -o $(CURDIR)/$@ ./cmd/$*
+$(CLUSTER) $(IMAGE): $(CURDIR)/%: %
+FORCE:
 
 # The linter's dependencies do not agree with those of the others.
 $(BIN)/golangci-lint: .tools/golangci-lint/go.mod .tools/golangci-lint/go.sum

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
@@ -24,10 +23,7 @@ type Options struct {
 // label. Its error names the field, the value and what is allowed; it is the user's
 // to mend.
 func OptionsFor(p *config.Platform, tierLabel string, template *extensionsv1beta1.SandboxTemplate) (Options, *field.Error) {
-	choice, invalid := isolation.Choose(p, isolation.Subject{
-		TierLabel: tierLabel,
-		Profile:   template.Annotations[keys.EgressProfile],
-	})
+	choice, invalid := isolation.Choose(p, isolation.SubjectOf(template, tierLabel))
 	if invalid != nil {
 		return Options{}, invalid
 	}

@@ -37,6 +37,9 @@ type Subject struct {
 	Bare bool
 	// Service is true for a Sandbox that asks for a Service.
 	Service bool
+	// Template is the name of the template that the Sandbox was made from; empty for
+	// none. Its policy takes the place of the profile's.
+	Template string
 }
 
 // Choice is how a Sandbox is kept apart.
@@ -47,6 +50,8 @@ type Choice struct {
 	Profile string
 	// Ingress says who may connect.
 	Ingress Ingress
+	// Template is the name of the template whose policy says so; empty for none.
+	Template string
 }
 
 // Choose decides. Its error names the field, the value and what is allowed; it is
@@ -59,7 +64,7 @@ func Choose(p *config.Platform, s Subject) (Choice, *field.Error) {
 			fmt.Sprintf("there is no such tier: label the namespace with one of %s, or remove the label for %q",
 				listed(slices.Sorted(maps.Keys(p.Tiers))), p.DefaultTier))
 	}
-	choice := Choice{Tier: name, Profile: tier.Egress.Profile, Ingress: ingress(tier, s)}
+	choice := Choice{Tier: name, Profile: tier.Egress.Profile, Ingress: ingress(tier, s), Template: s.Template}
 	if s.Profile == "" || s.Profile == tier.Egress.Profile {
 		return choice, nil
 	}
@@ -89,11 +94,20 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// PodLabels are the labels by which the policies of a Choice find the Pod.
+// PodLabels are the labels by which the policies of a Choice find the Pod. No other of
+// ChoiceLabels may be on it.
 func (c Choice) PodLabels() map[string]string {
+	if c.Template != "" {
+		return map[string]string{keys.Sandbox: "true", keys.Template: keys.TemplateKey(c.Template)}
+	}
 	labels := map[string]string{keys.Sandbox: "true", keys.EgressProfile: c.Profile}
 	if c.Ingress == IngressNamespace {
 		labels[keys.Ingress] = string(IngressNamespace)
 	}
 	return labels
+}
+
+// ChoiceLabels are the labels of a Pod that only its Choice may put there.
+func ChoiceLabels() []string {
+	return []string{keys.EgressProfile, keys.Ingress, keys.Template}
 }

@@ -51,6 +51,10 @@ func TestChoose(t *testing.T) {
 			subject: isolation.Subject{Profile: "public"},
 			want:    isolation.Choice{Tier: "standard", Profile: "public", Ingress: isolation.IngressRouter},
 		},
+		"what a template makes is kept apart by the template's policy": {
+			subject: isolation.Subject{Profile: "dns-only", Template: "python"},
+			want:    isolation.Choice{Tier: "standard", Profile: "dns-only", Ingress: isolation.IngressRouter, Template: "python"},
+		},
 		"a profile that the tier does not allow is refused with those it does": {
 			subject: isolation.Subject{TierLabel: "locked", Profile: "public"},
 			refused: []string{"metadata.annotations[" + keys.EgressProfile + "]", `"public"`, `tier "locked" allows none`, "remove the annotation"},

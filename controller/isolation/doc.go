@@ -24,4 +24,11 @@
 // 2026-11-29: The cluster's DNS servers lie in the cluster's own ranges. A profile
 // adds them back by Pod, not by address, so that a Pod that takes over the address
 // of another opens nothing.
+//
+// 2026-11-29: The Pod of a Sandbox made from a template has no label of an egress
+// profile. Policies add up, so the profile's would widen what the template's own
+// rules close. Where the template has none, its policy says what the profile allows.
+//
+// 2026-11-29: An unmanaged template gets no policy of ours, but the floor stays: its
+// owner opens what he needs by policies of his own, and what he forgets is closed.
 package isolation

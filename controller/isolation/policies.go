@@ -37,8 +37,11 @@ func ProfileName(profile string) string {
 
 // Policies are the policies that must exist in the namespace before a Pod of this
 // Choice may, the floor first. None of them has an owner: they serve every Sandbox
-// of the namespace.
+// of the namespace. The policy of a template is not among them; see Template.
 func Policies(namespace string, c Choice, p *config.Platform) []*networkingv1.NetworkPolicy {
+	if c.Template != "" {
+		return []*networkingv1.NetworkPolicy{Floor(namespace)}
+	}
 	policies := []*networkingv1.NetworkPolicy{Floor(namespace), Profile(namespace, c.Profile, p)}
 	if c.Ingress == IngressNamespace {
 		policies = append(policies, NamespaceIngress(namespace))
@@ -84,9 +87,7 @@ func Profile(namespace, name string, p *config.Platform) *networkingv1.NetworkPo
 func NamespaceIngress(namespace string) *networkingv1.NetworkPolicy {
 	np := policy(namespace, NamespaceIngressName, map[string]string{keys.Ingress: string(IngressNamespace)},
 		networkingv1.PolicyTypeIngress)
-	np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{
-		{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}},
-	}
+	np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{fromNamespace()}
 	return np
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -121,36 +120,6 @@ func TestMoreThanStatusLetsThroughWhatMatters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := moreThanStatus().Update(event.UpdateEvent{ObjectOld: versioned("1"), ObjectNew: tc.after}); got != tc.want {
 				t.Errorf("moreThanStatus() = %t, want %t", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestMendPolicy(t *testing.T) {
-	cases := map[string]struct {
-		edit func(*networkingv1.NetworkPolicy)
-		want bool
-	}{
-		"untouched":             {func(*networkingv1.NetworkPolicy) {}, false},
-		"somebody's annotation": {func(p *networkingv1.NetworkPolicy) { p.Annotations = map[string]string{"note": "x"} }, false},
-		"an egress rule":        {func(p *networkingv1.NetworkPolicy) { p.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{}} }, true},
-		"a narrower selector":   {func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector.MatchLabels["app"] = "x" }, true},
-		"one type fewer":        {func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = p.Spec.PolicyTypes[:1] }, true},
-		"our mark taken off":    {func(p *networkingv1.NetworkPolicy) { p.Labels = nil }, true},
-		"an owner to die with":  {func(p *networkingv1.NetworkPolicy) { p.OwnerReferences = []metav1.OwnerReference{{Name: "x"}} }, true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := isolation.Floor("team-a")
-			tc.edit(got)
-			annotations := got.Annotations
-			if changed := mendPolicy(got, isolation.Floor("team-a")); changed != tc.want {
-				t.Errorf("mendPolicy() = %t, want %t", changed, tc.want)
-			}
-			want := isolation.Floor("team-a")
-			want.Annotations = annotations
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("mended policy (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 )
 
 // fieldOwner is the name under which the apiserver records this controller's writes.
@@ -24,6 +25,7 @@ const fieldOwner = client.FieldOwner("sandbox-controller")
 // +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes,verbs=get;list;watch;update;patch;delete
 // +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes/finalizers,verbs=update
+// +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxtemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;patch
@@ -49,7 +51,7 @@ type Reconciler struct {
 	clock    clock.PassiveClock
 	settings Settings
 
-	policies policyKeeper
+	policies *netpol.Keeper
 	births   births
 	timers   timers
 }
@@ -63,7 +65,7 @@ func New(cached client.Client, live client.Reader, recorder events.EventRecorder
 		recorder: recorder,
 		clock:    clk,
 		settings: settings,
-		policies: policyKeeper{client: cached, live: live},
+		policies: netpol.New(cached, live, fieldOwner),
 	}
 }
 

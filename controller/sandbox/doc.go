@@ -21,10 +21,12 @@
 // of the Pod that is there or about to be made, and away once a suspended Sandbox has
 // none. The way through an empty annotation, which costs a second write, is left out.
 //
-// 2026-11-29: Isolation policies are created and updated whole, not applied. An apply
-// leaves empty lists out, and what an apply leaves out, another writer may fill: an
-// egress list that he adds to the deny-all floor would stay. Should the same come for
-// a hundred Sandboxes at once, one of them writes and the others wait for it.
+// 2026-11-29: A Sandbox made from a template is known by the annotation that names the
+// template, whoever controls it now, so that it never falls back to a wider profile.
+// The policy of its template is made by this controller too if it is not there yet: a
+// Pod waits for no other controller. Once the template is gone its policy stays, and
+// where there is none, because the template was unmanaged, the deny-all floor is what
+// holds.
 //
 // 2026-11-29: The client is asked to let reads see its own writes. A pass therefore
 // never repeats a write because the cache lags behind, and the budget of writes

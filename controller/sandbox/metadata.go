@@ -44,8 +44,10 @@ func desiredPodMetadata(sandbox *agentsv1beta1.Sandbox, choice isolation.Choice)
 		}
 		m.labels[key] = value
 	}
-	if _, open := m.labels[keys.Ingress]; !open {
-		m.withdrawn = append(m.withdrawn, keys.Ingress)
+	for _, key := range isolation.ChoiceLabels() {
+		if _, chosen := m.labels[key]; !chosen {
+			m.withdrawn = append(m.withdrawn, key)
+		}
 	}
 	slices.Sort(m.withdrawn)
 	return m

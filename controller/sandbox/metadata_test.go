@@ -161,3 +161,19 @@ func TestApplyMetadata(t *testing.T) {
 		})
 	}
 }
+
+func TestPodOfATemplateHasTheLabelsOfItsPolicyAndOfNoProfile(t *testing.T) {
+	sandbox := makeSandbox(withLabels(map[string]string{keys.SandboxTemplateRefHash: "template"}), controlledBy("SandboxWarmPool"))
+	pod := buildPod(sandbox, isolation.Choice{Profile: "public", Ingress: isolation.IngressNamespace})
+	chosen := isolation.Choice{Profile: "public", Ingress: isolation.IngressNamespace, Template: "python"}
+	if !desiredPodMetadata(sandbox, chosen).applyTo(pod) {
+		t.Fatal("applyTo() changed nothing")
+	}
+	want := map[string]string{
+		keys.SandboxNameHash: keys.NameHash("box"), keys.Sandbox: "true",
+		keys.SandboxTemplateRefHash: "template", keys.Template: keys.TemplateKey("python"),
+	}
+	if diff := cmp.Diff(want, pod.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}

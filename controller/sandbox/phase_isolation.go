@@ -7,22 +7,55 @@ import (
 	"context"
 	"fmt"
 
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
 // phaseIsolation puts the NetworkPolicies in place that the Pod needs before it may
 // be made. It runs in every pass, so that a policy that somebody changed comes back.
 func (r *Reconciler) phaseIsolation(ctx context.Context, s *scope) error {
-	choice, invalid := isolation.Choose(r.settings.Platform, s.subject())
-	if invalid != nil {
+	template, err := r.templateOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	subject := s.subject()
+	if template != nil {
+		subject = isolation.SubjectOf(template, s.tierLabel)
+	}
+	subject.Template = s.templateName()
+	choice, invalid := isolation.Choose(r.settings.Platform, subject)
+	switch {
+	case invalid != nil && template != nil:
+		return invalid // templates are not watched: what mends them is found by trying again
+	case invalid != nil:
 		return userError{invalid}
 	}
 	s.choice = choice
 	for _, policy := range isolation.Policies(s.sandbox.Namespace, choice, r.settings.Platform) {
-		if err := r.policies.ensure(ctx, policy); err != nil {
+		if err := r.policies.Shared(ctx, policy); err != nil {
 			return fmt.Errorf("no Pod is made before it is isolated: NetworkPolicy %q: %w", policy.Name, err)
+		}
+	}
+	if template != nil {
+		if err := r.policies.Template(ctx, template, choice, r.settings.Platform); err != nil {
+			return fmt.Errorf("no Pod is made before it is isolated: %w", err)
 		}
 	}
 	s.isolated = true
 	return nil
+}
+
+// templateOf reads the template that the Sandbox was made from; nil when there is none
+// or it has gone. Before a Pod is made, the apiserver is asked: the cache may be
+// behind.
+func (r *Reconciler) templateOf(ctx context.Context, s *scope) (*extensionsv1beta1.SandboxTemplate, error) {
+	name := s.templateName()
+	if name == "" {
+		return nil, nil
+	}
+	template, err := lookUp(ctx, r.client, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	if err != nil || template != nil || len(s.owned) > 0 || s.suspended() {
+		return template, err
+	}
+	return lookUp(ctx, r.live, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
 }

@@ -113,6 +113,12 @@ func (s *scope) subject() isolation.Subject {
 	}
 }
 
+// templateName is the name of the template that the Sandbox was made from; empty for
+// none.
+func (s *scope) templateName() string {
+	return s.sandbox.Annotations[keys.SandboxTemplateRef]
+}
+
 func wantsService(sandbox *agentsv1beta1.Sandbox) bool {
 	return sandbox.Spec.Service != nil && *sandbox.Spec.Service
 }

@@ -1,0 +1,79 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package isolation
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+const templateSuffix = "-network-policy"
+
+// TemplateName is the name of the policy of a template.
+func TemplateName(template string) string {
+	return template + templateSuffix
+}
+
+// SubjectOf is a template as the subject of Choose, in a namespace with that tier
+// label.
+func SubjectOf(template *extensionsv1beta1.SandboxTemplate, tierLabel string) Subject {
+	return Subject{TierLabel: tierLabel, Profile: template.Annotations[keys.EgressProfile], Template: template.Name}
+}
+
+// Managed says whether the controller keeps the policy of a template.
+func Managed(template *extensionsv1beta1.SandboxTemplate) bool {
+	return template.Spec.NetworkPolicyManagement != extensionsv1beta1.NetworkPolicyUnmanaged
+}
+
+// Template opens what the template says: its own rules, both directions at once, or
+// else those of the Choice. It selects the contract's label and beside it one that
+// nobody can make collide.
+func Template(template *extensionsv1beta1.SandboxTemplate, c Choice, p *config.Platform) *networkingv1.NetworkPolicy {
+	np := policy(template.Namespace, TemplateName(template.Name), nil, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
+	key := keys.TemplateKey(template.Name)
+	np.Labels[keys.Template] = key
+	np.Spec.PodSelector.MatchLabels = map[string]string{
+		keys.SandboxTemplateRefHash: keys.NameHash(template.Name),
+		keys.Template:               key,
+	}
+	if own := template.Spec.NetworkPolicy; own != nil {
+		np.Spec.Ingress, np.Spec.Egress = ownRules(own.DeepCopy())
+		return np
+	}
+	np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{podsOf(p.Router)}}}
+	if c.Ingress == IngressNamespace {
+		np.Spec.Ingress = append(np.Spec.Ingress, fromNamespace())
+	}
+	np.Spec.Egress = egress(p.EgressProfiles[c.Profile], p.Cluster)
+	return np
+}
+
+// ownRules names the protocol where the apiserver would, so that what it stores
+// equals what was asked for.
+func ownRules(own *extensionsv1beta1.NetworkPolicySpec) ([]networkingv1.NetworkPolicyIngressRule, []networkingv1.NetworkPolicyEgressRule) {
+	for i := range own.Ingress {
+		nameProtocols(own.Ingress[i].Ports)
+	}
+	for i := range own.Egress {
+		nameProtocols(own.Egress[i].Ports)
+	}
+	return own.Ingress, own.Egress
+}
+
+func nameProtocols(ports []networkingv1.NetworkPolicyPort) {
+	for i := range ports {
+		if ports[i].Protocol == nil {
+			ports[i].Protocol = new(corev1.ProtocolTCP)
+		}
+	}
+}
+
+func fromNamespace() networkingv1.NetworkPolicyIngressRule {
+	return networkingv1.NetworkPolicyIngressRule{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}
+}

@@ -1,0 +1,22 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package netpol makes and mends the NetworkPolicies that controller/isolation
+// describes. The controllers of Sandboxes and of templates share it, so that a Pod
+// never waits for the other controller to isolate it, and neither undoes what the
+// other wrote.
+//
+// # Decisions
+//
+// 2026-11-29: Policies are created and updated whole, not applied. An apply leaves
+// empty lists out, and what an apply leaves out, another writer may fill: an egress
+// list that he adds to the deny-all floor would stay. Should the same come for a
+// hundred Sandboxes at once, one of them writes and the others wait for it.
+//
+// 2026-11-29: The policy of a template is owned by the template, as the contract has
+// it, and by the floor of the namespace. Garbage collection takes an object only when
+// its last owner is gone, so that the policy outlives its template without a moment
+// in which it is not there and without a finalizer. Copying the policy when the
+// template goes would come too late, and owning it by Sandboxes would mean a write
+// each time one of them comes or goes.
+package netpol

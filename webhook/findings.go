@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/defaults"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
@@ -70,4 +71,34 @@ func merge(own, policies []engine.Finding) []engine.Finding {
 		)
 	})
 	return findings
+}
+
+// distinct keeps one line for each fault: what a rule of its own says about a field,
+// the Pod Security levels do not say again, unless they are stricter.
+func distinct(findings []engine.Finding) []engine.Finding {
+	kept := make([]engine.Finding, 0, len(findings))
+	for _, f := range findings {
+		repeated := ofPodSecurity(f) && slices.ContainsFunc(findings, func(other engine.Finding) bool {
+			return !ofPodSecurity(other) && !other.Failure && covers(other.Field, f) && strictness[other.Enforcement] <= strictness[f.Enforcement]
+		})
+		if !repeated {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+func ofPodSecurity(f engine.Finding) bool {
+	return !f.Failure && (f.Rule == engine.RulePSSBaseline || f.Rule == engine.RulePSSRestricted)
+}
+
+// covers reports whether a finding about the field tells what f tells: it is about
+// the same field or about a member of that list. The baseline level judges a field as
+// a whole, so what lies within it counts; restricted may ask for more beside it.
+func covers(field string, f engine.Finding) bool {
+	rest, within := strings.CutPrefix(field, f.Field)
+	if !within || f.Field == "" {
+		return false
+	}
+	return rest == "" || rest[0] == '[' || rest[0] == '.' && f.Rule == engine.RulePSSBaseline
 }

@@ -227,14 +227,12 @@ func TestValidate(t *testing.T) {
 	}{
 		"a good Sandbox": {creation("tenant", "Sandbox", good), nil},
 		"a Sandbox that mounts the node's files": {
-			creation("tenant", "Sandbox", bad), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline spec.podTemplate.spec.volumes[0].hostPath"},
+			creation("tenant", "Sandbox", bad), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath"},
 		},
 		"several faults come back together": {
 			creation("tenant", "Sandbox", privileged), []string{
 				"privileged spec.podTemplate.spec.containers[0].securityContext.privileged",
-				"pss-baseline spec.podTemplate.spec.containers[0].securityContext.privileged",
 				"hostpath spec.podTemplate.spec.volumes[0].hostPath",
-				"pss-baseline spec.podTemplate.spec.volumes[0].hostPath",
 			},
 		},
 		"a Sandbox that did not pass the mutation": {
@@ -244,9 +242,9 @@ func TestValidate(t *testing.T) {
 		"a fault that was there does not block a label":     {update("tenant", "Sandbox", bad, relabelled), nil},
 		"nor another order of the list":                     {update("tenant", "Sandbox", bad, reordered), nil},
 		"nor suspending":                                    {update("tenant", "Sandbox", bad, suspended), nil},
-		"a second fault of the same kind is refused":        {update("tenant", "Sandbox", bad, another), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline spec.podTemplate.spec.volumes[0].hostPath"}},
-		"a fault that an update brings in is refused":       {update("tenant", "Sandbox", good, bad), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline spec.podTemplate.spec.volumes[0].hostPath"}},
-		"so is one that comes along with suspending":        {update("tenant", "Sandbox", good, suspended), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline spec.podTemplate.spec.volumes[0].hostPath"}},
+		"a second fault of the same kind is refused":        {update("tenant", "Sandbox", bad, another), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath"}},
+		"a fault that an update brings in is refused":       {update("tenant", "Sandbox", good, bad), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath"}},
+		"so is one that comes along with suspending":        {update("tenant", "Sandbox", good, suspended), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath"}},
 		"an object on its way out is never judged":          {update("tenant", "Sandbox", good, leaving), nil},
 		"deleting is never judged":                          {admissionv1.AdmissionRequest{Operation: admissionv1.Delete, Namespace: "tenant"}, nil},
 		"connecting is never judged":                        {admissionv1.AdmissionRequest{Operation: admissionv1.Connect, Namespace: "tenant"}, nil},
@@ -267,11 +265,11 @@ func TestValidate(t *testing.T) {
 		},
 		"a pool of a template that has a fault": {
 			creation("tenant", "SandboxWarmPool", `{"metadata": {"name": "p"}, "spec": {"sandboxTemplateRef": {"name": "bad"}}}`),
-			[]string{"hostpath template.spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline template.spec.podTemplate.spec.volumes[0].hostPath"},
+			[]string{"hostpath template.spec.podTemplate.spec.volumes[0].hostPath"},
 		},
 		"a claim of a pool of that template": {
 			creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}, "spec": {"warmPoolRef": {"name": "bad"}}}`),
-			[]string{"hostpath template.spec.podTemplate.spec.volumes[0].hostPath", "pss-baseline template.spec.podTemplate.spec.volumes[0].hostPath"},
+			[]string{"hostpath template.spec.podTemplate.spec.volumes[0].hostPath"},
 		},
 		"scaling down is never refused": {scale("bad", 5, 1), nil},
 		"scaling up brings no fault in": {scale("bad", 1, 5), nil},
@@ -309,13 +307,13 @@ func scale(pool string, from, to int) admissionv1.AdmissionRequest {
 
 func TestAnswerForPeopleAndPrograms(t *testing.T) {
 	handlers := world{}.start(t)
-	request := creation("tenant", "Sandbox", sandbox(hostPath))
+	request := creation("tenant", "Sandbox", sandbox(hostPath+`, "hostNetwork": true`))
 	request.Name = "box"
 	response := ask(t, handlers[PathValidate], request)
 	wantLines := []string{
 		"2 findings:",
+		"- host-namespaces: spec.podTemplate.spec.hostNetwork (true): ",
 		"- hostpath: spec.podTemplate.spec.volumes[0].hostPath (/etc): ",
-		"- pss-baseline: spec.podTemplate.spec.volumes[0].hostPath",
 	}
 	lines := strings.Split(response.Result.Message, "\n")
 	for i, want := range wantLines {
@@ -326,7 +324,7 @@ func TestAnswerForPeopleAndPrograms(t *testing.T) {
 	if result := response.Result; result.Code != 403 || result.Reason != metav1.StatusReasonForbidden || result.Details.Name != "box" || result.Details.Kind != "Sandbox" {
 		t.Errorf("result %+v, want 403 Forbidden about Sandbox box", result)
 	}
-	if got := response.AuditAnnotations; got["denied"] != "hostpath,pss-baseline" || !strings.HasPrefix(got["policy-digest"], "sha256:") {
+	if got := response.AuditAnnotations; got["denied"] != "host-namespaces,hostpath" || !strings.HasPrefix(got["policy-digest"], "sha256:") {
 		t.Errorf("audit annotations %v, want the digest and the rules that denied", got)
 	}
 }

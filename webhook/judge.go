@@ -108,6 +108,7 @@ func (j *Judge) judge(ctx context.Context, r review) (verdict, error) {
 		}
 		v.findings, v.tolerated = ratchet(now, before, r.specChanged())
 	}
+	v.findings = distinct(v.findings)
 	return v, nil
 }
 

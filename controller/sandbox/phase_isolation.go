@@ -46,16 +46,19 @@ func (r *Reconciler) phaseIsolation(ctx context.Context, s *scope) error {
 }
 
 // templateOf reads the template that the Sandbox was made from; nil when there is none
-// or it has gone. Before a Pod is made, the apiserver is asked: the cache may be
-// behind.
+// or it has gone or goes. Before a Pod is made, the apiserver is asked: the cache may
+// be behind.
 func (r *Reconciler) templateOf(ctx context.Context, s *scope) (*extensionsv1beta1.SandboxTemplate, error) {
 	name := s.templateName()
 	if name == "" {
 		return nil, nil
 	}
 	template, err := lookUp(ctx, r.client, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
-	if err != nil || template != nil || len(s.owned) > 0 || s.suspended() {
-		return template, err
+	if err == nil && template == nil && len(s.owned) == 0 && !s.suspended() {
+		template, err = lookUp(ctx, r.live, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
 	}
-	return lookUp(ctx, r.live, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	if err != nil || template == nil || template.DeletionTimestamp != nil {
+		return nil, err
+	}
+	return template, nil
 }

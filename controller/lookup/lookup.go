@@ -1,0 +1,51 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lookup reads objects for the controllers.
+package lookup
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+)
+
+// Eventually lets a list read the cache as it is, without waiting for every write of
+// this process to be seen.
+var Eventually = &client.ListOptions{DisableReadYourWritesConsistency: true}
+
+// Shared is Eventually without copies: what is listed belongs to the cache and must
+// not be changed.
+var Shared = &client.ListOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
+
+// Object reads an object; nil, without an error, when there is none.
+func Object[T client.Object](ctx context.Context, reader client.Reader, namespace, name string, into T) (T, error) {
+	var none T
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("read %T %q: %w", into, name, err)
+	}
+	return into, nil
+}
+
+// TierLabel reads the tier label of a namespace, from the apiserver when the cache
+// does not have the namespace yet: an object may be as young as its namespace. It is
+// empty for a namespace that has none.
+func TierLabel(ctx context.Context, cached, live client.Reader, namespace string) (string, error) {
+	found, err := Object(ctx, cached, "", namespace, &corev1.Namespace{})
+	if err == nil && found == nil {
+		found, err = Object(ctx, live, "", namespace, &corev1.Namespace{})
+	}
+	if err != nil || found == nil {
+		return "", err
+	}
+	return found.Labels[keys.Tier], nil
+}

@@ -1,0 +1,21 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package template keeps the label and the NetworkPolicy of each SandboxTemplate and
+// says in its status whether Sandboxes can be made from it and who uses it.
+//
+// A pass reads what it needs into a scope (gather.go), keeps label and policy
+// (phases.go) and writes the status once at most. What the status says is a pure
+// function of the scope (status.go).
+//
+// # Decisions
+//
+// 2026-11-29: The NetworkPolicy outlives its template. When the template goes, the
+// policy loses its owners and stays until the apiserver, asked directly, knows no
+// Sandbox made from the template any more. The Sandboxes' Pods are closed and not open
+// should the policy be lost all the same, since the floor of the namespace stays.
+//
+// 2026-11-29: Who uses a template is counted a second after it changed, and many
+// changes within it at once: the numbers are for people, and a burst of claims must
+// not cost a write each.
+package template

@@ -1,0 +1,68 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+)
+
+// label puts the hash of its name on the template.
+func (r *Reconciler) label(ctx context.Context, s *scope) error {
+	hash := keys.NameHash(s.template.Name)
+	if s.template.Labels[keys.SandboxTemplateRefHash] == hash {
+		return nil
+	}
+	labelled := s.template.DeepCopy()
+	if labelled.Labels == nil {
+		labelled.Labels = map[string]string{}
+	}
+	labelled.Labels[keys.SandboxTemplateRefHash] = hash
+	if err := r.client.Patch(ctx, labelled, client.MergeFrom(s.template), fieldOwner); err != nil {
+		return fmt.Errorf("label the template: %w", err)
+	}
+	s.template = labelled
+	return nil
+}
+
+// isolate makes the policy of a managed template what it has to be and removes that of
+// an unmanaged one.
+func (r *Reconciler) isolate(ctx context.Context, s *scope) {
+	choice, invalid := isolation.Choose(r.settings.Platform, isolation.SubjectOf(s.template, s.tierLabel))
+	if invalid != nil {
+		s.invalid = invalid
+		return
+	}
+	if s.failure = r.policies.Template(ctx, s.template, choice, r.settings.Platform); s.failure != nil {
+		return
+	}
+	if !isolation.Managed(s.template) {
+		s.failure = r.policies.Drop(ctx, s.key.Namespace, s.key.Name)
+	}
+}
+
+// leave keeps the policy of a template that has gone while Sandboxes need it, and
+// removes it then. Before that it asks the apiserver: a Sandbox may be too young for
+// the cache.
+func (r *Reconciler) leave(ctx context.Context, s *scope) error {
+	if s.sandboxes > 0 || s.template != nil {
+		return r.policies.Orphan(ctx, s.key.Namespace, s.key.Name)
+	}
+	var left agentsv1beta1.SandboxList
+	err := r.live.List(ctx, &left, client.InNamespace(s.key.Namespace), client.Limit(1),
+		client.MatchingLabels{keys.SandboxTemplateRefHash: keys.NameHash(s.key.Name)})
+	if err != nil {
+		return fmt.Errorf("list the Sandboxes of a template that has gone: %w", err)
+	}
+	if len(left.Items) > 0 {
+		return r.policies.Orphan(ctx, s.key.Namespace, s.key.Name)
+	}
+	return r.policies.Drop(ctx, s.key.Namespace, s.key.Name)
+}

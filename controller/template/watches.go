@@ -1,0 +1,207 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+)
+
+// Names of the indexes of the cache.
+const (
+	indexSandboxByTemplate = "template.sandboxes"
+	indexPoolByTemplate    = "template.pools"
+	indexClaimByPool       = "template.claims"
+)
+
+const (
+	firstRetry  = 200 * time.Millisecond
+	lastRetry   = time.Minute
+	passTimeout = time.Minute
+	// countAfter is how long after a change the users of a template are counted.
+	countAfter = time.Second
+)
+
+// SetupWithManager declares indexes and watches and registers the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	if err := declareIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("sandboxtemplate").
+		For(&extensionsv1beta1.SandboxTemplate{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(templateOfPolicy)).
+		Watches(&agentsv1beta1.Sandbox{}, later(templateOfSandbox)).
+		Watches(&extensionsv1beta1.SandboxWarmPool{}, later(templateOfPool)).
+		Watches(&extensionsv1beta1.SandboxClaim{}, later(r.templateOfClaim)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfNamespace), builder.WithPredicates(tierChanged())).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
+			ReconciliationTimeout:   passTimeout,
+			EnableWarmup:            new(true),
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up the template controller: %w", err)
+	}
+	return nil
+}
+
+// declareIndexes must run before the cache starts.
+func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		name   string
+		object client.Object
+		value  func(client.Object) string
+	}{
+		{indexSandboxByTemplate, &agentsv1beta1.Sandbox{}, sandboxTemplate},
+		{indexPoolByTemplate, &extensionsv1beta1.SandboxWarmPool{}, poolTemplate},
+		{indexClaimByPool, &extensionsv1beta1.SandboxClaim{}, claimPool},
+	} {
+		err := indexer.IndexField(ctx, index.object, index.name, func(object client.Object) []string {
+			if value := index.value(object); value != "" {
+				return []string{value}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("declare index %s: %w", index.name, err)
+		}
+	}
+	return nil
+}
+
+func sandboxTemplate(object client.Object) string {
+	return object.GetAnnotations()[keys.SandboxTemplateRef]
+}
+
+func poolTemplate(object client.Object) string {
+	if pool, isPool := object.(*extensionsv1beta1.SandboxWarmPool); isPool {
+		return pool.Spec.TemplateRef.Name
+	}
+	return ""
+}
+
+func claimPool(object client.Object) string {
+	if claim, isClaim := object.(*extensionsv1beta1.SandboxClaim); isClaim {
+		return claim.Spec.WarmPoolRef.Name
+	}
+	return ""
+}
+
+// templateOfPolicy maps a policy to the template that it was made for, whether that
+// still exists or not.
+func templateOfPolicy(_ context.Context, object client.Object) []ctrl.Request {
+	name := strings.TrimSuffix(object.GetName(), isolation.TemplateName(""))
+	if object.GetLabels()[keys.Template] != keys.TemplateKey(name) {
+		return nil
+	}
+	return requestFor(object.GetNamespace(), name)
+}
+
+func templateOfSandbox(_ context.Context, object client.Object) []ctrl.Request {
+	return requestFor(object.GetNamespace(), sandboxTemplate(object))
+}
+
+func templateOfPool(_ context.Context, object client.Object) []ctrl.Request {
+	return requestFor(object.GetNamespace(), poolTemplate(object))
+}
+
+func (r *Reconciler) templateOfClaim(ctx context.Context, object client.Object) []ctrl.Request {
+	var pool extensionsv1beta1.SandboxWarmPool
+	key := client.ObjectKey{Namespace: object.GetNamespace(), Name: claimPool(object)}
+	glance := &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
+	if err := r.client.Get(ctx, key, &pool, glance); err != nil {
+		return nil // counted when the pool comes
+	}
+	return requestFor(pool.Namespace, poolTemplate(&pool))
+}
+
+func (r *Reconciler) templatesOfNamespace(ctx context.Context, object client.Object) []ctrl.Request {
+	var templates extensionsv1beta1.SandboxTemplateList
+	if err := r.client.List(ctx, &templates, client.InNamespace(object.GetName()), lookup.Shared); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot find the templates of a namespace", "namespace", object.GetName())
+		return nil
+	}
+	var requests []ctrl.Request
+	for i := range templates.Items {
+		requests = append(requests, requestFor(object.GetName(), templates.Items[i].Name)...)
+	}
+	return requests
+}
+
+func requestFor(namespace, name string) []ctrl.Request {
+	if name == "" {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}}
+}
+
+// later asks for a pass a while after an object came, went, or moved to another
+// template, so that many changes cost one.
+func later(templates handler.MapFunc) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+	add := func(ctx context.Context, q queue, objects ...client.Object) {
+		for _, object := range objects {
+			for _, request := range templates(ctx, object) {
+				q.AddAfter(request, countAfter)
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { add(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { add(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if user(e.ObjectOld) != user(e.ObjectNew) {
+				add(ctx, q, e.ObjectOld, e.ObjectNew)
+			}
+		},
+	}
+}
+
+// user is what makes an object a user of a template: the name of the template, or of
+// the pool between them.
+func user(object client.Object) string {
+	switch object.(type) {
+	case *extensionsv1beta1.SandboxWarmPool:
+		return poolTemplate(object)
+	case *extensionsv1beta1.SandboxClaim:
+		return claimPool(object)
+	default:
+		return sandboxTemplate(object)
+	}
+}
+
+func tierChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetLabels()[keys.Tier] != e.ObjectNew.GetLabels()[keys.Tier]
+		},
+	}
+}

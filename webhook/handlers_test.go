@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
@@ -112,7 +113,14 @@ func (w world) parts(t *testing.T) (*Judge, *PolicySource, *Metrics) {
 	if err := scheme.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
-	reader := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).WithInterceptorFuncs(w.lookups).Build()
+	if err := agentsv1beta1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	builder := fake.NewClientBuilder()
+	for _, kind := range hashedKinds {
+		builder.WithIndex(hashedKind(kind), nameHash, hashOf)
+	}
+	reader := builder.WithScheme(s).WithObjects(objects...).WithInterceptorFuncs(w.lookups).Build()
 	parsed, err := config.Parse([]byte(platform))
 	if err != nil {
 		t.Fatal(err)

@@ -131,6 +131,12 @@ func (j *Judge) state(ctx context.Context, r review, known facts) (judged, error
 	if err != nil {
 		return judged{}, err
 	}
+	other := ""
+	if r.operation == operationCreate {
+		if other, err = j.Lookup.colliding(ctx, r.kind, r.namespace, r.name); err != nil {
+			return judged{}, err
+		}
+	}
 	pod := effectiveOf(r, template)
 	now := j.Clock.Now()
 	findings := ofFaults(validation.Validate(validation.Input{
@@ -138,7 +144,7 @@ func (j *Judge) state(ctx context.Context, r review, known facts) (judged, error
 		Controller: j.controls(r.user.Username),
 		TierName:   known.tierName, Tier: known.tier, TierKnown: known.tierKnown, Tiers: slices.Sorted(maps.Keys(j.Platform.Tiers)),
 		RuntimeClasses: known.classes, Effective: pod, Pool: pool, Template: template,
-		RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
+		Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
 	}))
 	findings = append(findings, ofUnmet(defaults.Request{
 		Operation: r.operation, Kind: r.kind, Object: r.object, OldObject: r.old, Tier: known.tier, RuntimeClasses: known.classes,

@@ -10,19 +10,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=node.k8s.io,resources=runtimeclasses,verbs=list;watch
+// +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes,verbs=list;watch
 // +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxtemplates;sandboxwarmpools,verbs=list;watch
+
+// nameHash is the index of objects by the contract's hash of their name.
+const nameHash = "nameHash"
 
 // Lookup reads what a verdict rests on besides the request.
 type Lookup struct {
@@ -86,6 +94,66 @@ func (l Lookup) extension(ctx context.Context, kind, namespace, name string) (ma
 	return object.Object, nil
 }
 
+// colliding returns the name of another object of the kind whose name has the same
+// hash, empty if there is none.
+func (l Lookup) colliding(ctx context.Context, kind, namespace, name string) (string, error) {
+	if hashedKind(kind) == nil || name == "" {
+		return "", nil
+	}
+	list := hashedList(kind)
+	if err := l.Cached.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{nameHash: keys.NameHash(name)}); err != nil {
+		return "", fmt.Errorf("list %s by the hash of %q: %w", kind, name, err)
+	}
+	other := ""
+	err := meta.EachListItem(list, func(object runtime.Object) error {
+		accessor, err := meta.Accessor(object)
+		if err == nil && accessor.GetName() != name {
+			other = accessor.GetName()
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("read the list of %s: %w", kind, err)
+	}
+	return other, nil
+}
+
+// hashedKinds are the kinds whose names are hashed into labels that select Pods.
+var hashedKinds = []string{engine.KindSandbox, engine.KindSandboxTemplate, engine.KindSandboxWarmPool}
+
+// hashedKind is what the informer of such a kind holds; nil for any other kind. Of
+// Sandboxes, of which there may be many, only the names are read.
+func hashedKind(kind string) client.Object {
+	switch kind {
+	case engine.KindSandbox:
+		return sandboxMetadata()
+	case engine.KindSandboxTemplate, engine.KindSandboxWarmPool:
+		return extensionObject(kind)
+	default:
+		return nil
+	}
+}
+
+func hashedList(kind string) client.ObjectList {
+	if kind == engine.KindSandbox {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(agentsv1beta1.GroupVersion.WithKind(kind + "List"))
+		return list
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(extensionsv1beta1.GroupVersion.WithKind(kind + "List"))
+	return list
+}
+
+// hashOf is the value of the index nameHash.
+func hashOf(object client.Object) []string {
+	return []string{keys.NameHash(object.GetName())}
+}
+
+func sandboxMetadata() *metav1.PartialObjectMetadata {
+	return metadataOf(agentsv1beta1.GroupVersion.WithKind(engine.KindSandbox))
+}
+
 func namespaceMetadata() *metav1.PartialObjectMetadata {
 	return metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
 }
@@ -114,6 +182,16 @@ func trim(object any) (any, error) {
 		delete(object.Object, "status")
 	case *metav1.PartialObjectMetadata:
 		object.ManagedFields = nil
+	}
+	return object, nil
+}
+
+// trimToName drops all but the name, for kinds of which only names are read.
+func trimToName(object any) (any, error) {
+	if full, ok := object.(*metav1.PartialObjectMetadata); ok {
+		full.ObjectMeta = metav1.ObjectMeta{
+			Name: full.Name, Namespace: full.Namespace, UID: full.UID, ResourceVersion: full.ResourceVersion,
+		}
 	}
 	return object, nil
 }

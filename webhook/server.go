@@ -75,6 +75,7 @@ func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manag
 				&corev1.Secret{}: {Namespaces: map[string]cache.Config{
 					o.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", o.CertificateSecret)},
 				}},
+				sandboxMetadata(): {Transform: trimToName},
 			},
 		},
 	})
@@ -172,9 +173,12 @@ func (s *server) relaxedServiceNames() (bool, error) {
 // watchAndProbe starts every informer that a verdict needs and lets the probes tell
 // whether requests can be judged.
 func (s *server) watchAndProbe(ctx context.Context, rules *engine.Engine, trust *certs.Trust) error {
-	watched := []client.Object{
-		namespaceMetadata(), runtimeClassMetadata(),
-		extensionObject(engine.KindSandboxTemplate), extensionObject(engine.KindSandboxWarmPool),
+	watched := []client.Object{namespaceMetadata(), runtimeClassMetadata()}
+	for _, kind := range hashedKinds {
+		if err := s.mgr.GetFieldIndexer().IndexField(ctx, hashedKind(kind), nameHash, hashOf); err != nil {
+			return fmt.Errorf("index %s by the hash of their names: %w", kind, err)
+		}
+		watched = append(watched, hashedKind(kind))
 	}
 	for _, object := range watched {
 		if _, err := s.mgr.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {

@@ -95,6 +95,20 @@ func volumeNames(object map[string]any, sandbox string) []Fault {
 	return faults
 }
 
+// checkCollision refuses a name whose hash another object's name has: the labels that
+// select Pods would mean both. Anyone can find such names.
+func checkCollision(in Input) []Fault {
+	if in.Operation != operationCreate || in.Colliding == "" {
+		return nil
+	}
+	return []Fault{{
+		Rule: RuleNames,
+		Error: field.Invalid(field.NewPath("metadata", "name"), in.name(),
+			fmt.Sprintf("its hash equals that of %s %q, so labels could not tell the two apart", in.Kind, in.Colliding)),
+		Remedy: "Choose another name.",
+	}}
+}
+
 func badName(at *field.Path, name, problem string) Fault {
 	return Fault{
 		Rule: RuleNames, Error: field.Invalid(at, name, strings.TrimSuffix(problem, ".")),

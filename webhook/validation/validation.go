@@ -86,6 +86,9 @@ type Input struct {
 	Effective effective.Result
 	// Pool and Template are what the object refers to, nil when it does not exist.
 	Pool, Template map[string]any
+	// Colliding is the name of another object of the kind in the namespace whose name
+	// has the same hash, empty if there is none.
+	Colliding string
 	// RelaxedServiceNames says that the names of Services may begin with a digit, as
 	// from Kubernetes 1.36 on.
 	RelaxedServiceNames bool
@@ -97,7 +100,7 @@ type Input struct {
 func Validate(in Input) []Fault {
 	checks := []func(Input) []Fault{
 		checkTier, checkEgressProfile, checkRuntimeClass,
-		checkNames,
+		checkNames, checkCollision,
 		checkReservedMetadata, checkPodMetadata, checkVolumeMetadata,
 		checkOwners, checkControlled,
 		checkReferences, checkInjection,

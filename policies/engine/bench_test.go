@@ -39,12 +39,11 @@ func copies(n int) []engine.Module {
 	for i := range n {
 		modules = append(modules, ruleFile(fmt.Sprintf("extra%d", i), `
 import data.lib.containers
-import data.lib.values
 
 deny contains finding if {
 	some path, container in containers.by_path
-	value := values.given(container, ["securityContext", "privileged"])
-	value != false
+	value := container.securityContext.privileged
+	not value in {null, false}
 	finding := {
 		"message": sprintf("%s runs privileged", [containers.label(container)]),
 		"field": sprintf("%s.securityContext.privileged", [path]),
@@ -59,10 +58,25 @@ deny contains finding if {
 // TestEvaluateAllocations bounds what one decision of the library allocates: unlike its time, that does
 // not depend on the machine.
 func TestEvaluateAllocations(t *testing.T) {
-	const most = 7000
-	e, in := loaded(t, ""), threeContainers(t)
-	if got := testing.AllocsPerRun(20, func() { e.Evaluate(context.Background(), in) }); got > most {
-		t.Errorf("%.0f allocations, want at most %d", got, most)
+	const most, mostOfOneRule, mostOfAnotherKind = 2700, 30, 2
+	in := threeContainers(t)
+	allocations := func(extras ...engine.Module) float64 {
+		e := loaded(t, "", extras...)
+		return testing.AllocsPerRun(20, func() { e.Evaluate(context.Background(), in) })
+	}
+	small, large := allocations(copies(3)...), allocations(copies(23)...)
+	if large > most {
+		t.Errorf("%.0f allocations with %d more rules, want at most %d", large, 23, most)
+	}
+	if one := (large - small) / 20; one > mostOfOneRule {
+		t.Errorf("a rule that visits three containers costs %.1f allocations, want at most %d", one, mostOfOneRule)
+	}
+	others := copies(23)
+	for i := range others {
+		others[i].Content = []byte(strings.Replace(string(others[i].Content), "[Sandbox]", "[SandboxClaim]", 1))
+	}
+	if more := allocations(others...) - allocations(); more > mostOfAnotherKind {
+		t.Errorf("23 rules of another kind cost %.0f allocations, want at most %d", more, mostOfAnotherKind)
 	}
 }
 
@@ -92,7 +106,18 @@ func BenchmarkEvaluate(b *testing.B) {
 			}
 		})
 	}
-	e := loaded(b, "")
+	others := copies(183)
+	for i := range others {
+		others[i].Content = []byte(strings.Replace(string(others[i].Content), "[Sandbox]", "[SandboxClaim]", 1))
+	}
+	e := loaded(b, "", others...)
+	b.Run(fmt.Sprintf("%d rules, %d of them of another kind", len(e.Catalogue()), len(others)), func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			e.Evaluate(context.Background(), in)
+		}
+	})
+	e = loaded(b, "")
 	claim := in
 	claim.Kind, claim.PodPath = engine.KindSandboxClaim, "template.spec.podTemplate"
 	b.Run("a claim", func(b *testing.B) {

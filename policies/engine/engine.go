@@ -27,6 +27,7 @@ type Engine struct {
 	budget  time.Duration
 	grace   time.Duration
 	running chan struct{}
+	reader  *reader
 
 	current atomic.Pointer[set]
 
@@ -62,6 +63,7 @@ func New(opts ...Option) (*Engine, error) {
 		budget:  defaultBudget,
 		grace:   defaultGrace,
 		running: make(chan struct{}, 4*runtime.GOMAXPROCS(0)),
+		reader:  newReader(),
 		cache:   map[cacheKey]cached{},
 		files:   map[string]*rule{},
 	}

@@ -55,7 +55,7 @@ func (e *Engine) judge(ctx context.Context, p *program, in Input) []Finding {
 	if len(p.rules) == 0 {
 		return nil
 	}
-	value, err := inputValue(in)
+	value, err := e.reader.inputValue(in)
 	if err != nil {
 		var findings []Finding
 		for _, r := range p.rules {
@@ -131,8 +131,6 @@ func evaluate(ctx context.Context, j judgement, value ast.Value, now time.Time, 
 	var builtinErrors []topdown.Error
 	results, err := j.query.Eval(ctx,
 		rego.EvalParsedInput(value),
-		// The index leaves a rule out without the error that its builtin would give.
-		rego.EvalRuleIndexing(false),
 		rego.EvalTime(now),
 		rego.EvalExternalCancel(stop),
 		rego.EvalBuiltinErrorList(&builtinErrors),

@@ -45,6 +45,11 @@ func TestAFaultOfARuleIsAFindingOfThatRule(t *testing.T) {
 	}{
 		"A builtin that errs":                 {`deny contains "x" if to_number(input.pod_path) > 1`, "to_number", nil},
 		"A value of the wrong type":           {`deny contains "x" if startswith(input.object.spec.service, "a")`, "startswith", nil},
+		"A suffix of the wrong type":          {`deny contains "x" if endswith(input.object.spec.service, "a")`, "endswith", nil},
+		"A pattern on a wrong type":           {`deny contains "x" if glob.match("a*", [], input.object.spec.service)`, "glob.match", nil},
+		"A wrong type among prefixes":         {`deny contains "x" if strings.any_prefix_match(input.object.spec.service, ["a"])`, "any_prefix_match", nil},
+		"A wrong type among suffixes":         {`deny contains "x" if strings.any_suffix_match(input.object.spec.service, ["a"])`, "any_suffix_match", nil},
+		"A wrong type in a function":          {"deny contains \"x\" if f(input.object.spec.service)\n\nf(x) if startswith(x, \"a\")", "startswith", nil},
 		"An invalid CIDR":                     {`deny contains "x" if net.cidr_contains("010.0.0.0/8", "10.0.0.1")`, "cidr", nil},
 		"A division by zero":                  {`deny contains "x" if 1 / count(input.user.groups) > 0`, "divide by zero", nil},
 		"A function with two answers":         {"deny contains \"x\" if f(1) > 0\n\nf(x) := x\n\nf(x) := x + 1 if input.kind", "conflict", nil},
@@ -260,7 +265,7 @@ func TestParametersReachTheRuleHoweverItReadsThem(t *testing.T) {
 
 func TestTheInputIsAsDocumented(t *testing.T) {
 	body := `
-deny contains json.marshal(object.remove(input, ["object", "pod", "tier"]))
+deny contains json.marshal(object.remove(input, ["object", "pod", "tier", "containers", "volumes", "claims"]))
 `
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	in := requestOf(t)
@@ -270,11 +275,14 @@ deny contains json.marshal(object.remove(input, ["object", "pod", "tier"]))
 	e := newEngine(t, engine.WithClock(clocktesting.NewFakePassiveClock(now)))
 	load(t, e, "", ruleFile("a", body))
 	d := e.Evaluate(context.Background(), in)
-	want := `{"environment":{"stage":"prod"},"kind":"Sandbox","namespace":{"annotations":{},"labels":{"a":"b"},"name":"team"},` +
+	want := `{"environment":{"stage":"prod"},"images":{"spec.podTemplate.spec.containers[0].image":{"digest":"",` +
+		`"registry":"docker.io","repository":"docker.io/library/python","tag":"3.12-slim"}},"kind":"Sandbox","namespace":{"annotations":{},"labels":{"a":"b"},"name":"team"},` +
 		`"now":"2026-11-29T12:00:00Z","operation":"CREATE","pod_path":"spec.podTemplate","quantities":{` +
 		`"spec.podTemplate.spec.containers[0].resources.limits.cpu":{"bytes":1,"milli":1000},` +
 		`"spec.podTemplate.spec.containers[0].resources.limits.memory":{"bytes":1073741824,"milli":1073741824000},` +
 		`"spec.volumeClaimTemplates[0].spec.resources.requests.storage":{"bytes":5368709120,"milli":5368709120000}},` +
+		`"resources":{"spec.podTemplate.spec":{"limits":{},"requests":{}},"spec.podTemplate.spec.containers[0]":` +
+		`{"limits":{"cpu":{"bytes":1,"milli":1000},"memory":{"bytes":1073741824,"milli":1073741824000}},"requests":{}}},` +
 		`"source":"admission","tier_name":"trusted","user":{"groups":[],"uid":"1","username":"ann"}}`
 	if len(d.Findings) != 1 {
 		t.Fatal(show(t, d))

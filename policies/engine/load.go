@@ -159,6 +159,7 @@ func loadHelpers(modules []Module) (map[string]*ast.Module, [sha256.Size]byte, [
 		if err != nil {
 			return nil, [sha256.Size]byte{}, nil, fmt.Errorf("the library does not load: %w", explain(m, err))
 		}
+		keepErrors(parsed)
 		helpers[m.file()] = parsed
 		content := m.hash()
 		hash.Write(content[:])

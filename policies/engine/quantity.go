@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"regexp"
 
+	"github.com/open-policy-agent/opa/v1/ast"
 	"gopkg.in/inf.v0"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -17,11 +18,10 @@ import (
 var quantityGrammar = regexp.MustCompile(
 	`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([KMGTPE]i|[numkMGTPE]|[eE][+-]?0*[0-9]{1,2})?$`)
 
-var notQuantity = map[string]any{"error": "is not a quantity such as 500m, 2, 1.5Gi or 1e3"}
+var notQuantity = ast.ObjectTerm(ast.Item(ast.InternedTerm("error"), ast.StringTerm("is not a quantity such as 500m, 2, 1.5Gi or 1e3")))
 
-// quantity returns {milli, bytes}, whole numbers rounded away from zero, or {error}.
-func quantity(value any) map[string]any {
-	text := textOf(value)
+// quantityTerm returns {milli, bytes}, whole numbers rounded away from zero, or {error}.
+func quantityTerm(text string) *ast.Term {
 	if !quantityGrammar.MatchString(text) {
 		return notQuantity
 	}
@@ -30,11 +30,12 @@ func quantity(value any) map[string]any {
 		return notQuantity
 	}
 	amount := q.AsDec()
-	return map[string]any{"milli": whole(amount, 3), "bytes": whole(amount, 0)}
+	return ast.ObjectTerm(
+		ast.Item(ast.InternedTerm("milli"), whole(amount, 3)), ast.Item(ast.InternedTerm("bytes"), whole(amount, 0)))
 }
 
 // whole returns the amount in units of ten to the minus scale.
-func whole(amount *inf.Dec, scale inf.Scale) json.Number {
+func whole(amount *inf.Dec, scale inf.Scale) *ast.Term {
 	rounded := new(inf.Dec).Round(amount, scale, inf.RoundUp)
-	return json.Number(new(big.Int).Set(rounded.UnscaledBig()).String())
+	return ast.NumberTerm(json.Number(new(big.Int).Set(rounded.UnscaledBig()).String()))
 }

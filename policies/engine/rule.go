@@ -71,6 +71,7 @@ func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
 	if r.passesParameters, err = shareInput(parsed, info.ID); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.file(), err)
 	}
+	keepErrors(parsed)
 	modules := map[string]*ast.Module{m.file(): parsed}
 	maps.Copy(modules, helpers)
 	compiler := newCompiler()

@@ -11,8 +11,12 @@ import data.lib.values
 lists := ["containers", "initContainers", "ephemeralContainers"]
 
 # METADATA
-# description: Containers by field path; something that is not an object counts as an empty container.
-by_path[path] := container if {
+# description: >-
+#   Containers by field path; something that is not an object counts as an empty container. The server
+#   lists them beforehand in input.containers; without that the same answer is computed here.
+by_path := input.containers if {
+	is_object(input.containers)
+} else := {path: container |
 	some list in lists
 	some index, member in values.collection_at(pods.spec, [list])
 	path := sprintf("%s.spec.%s[%v]", [pods.prefix, list, index])
@@ -21,7 +25,9 @@ by_path[path] := container if {
 
 # METADATA
 # description: Containers that run on their own when the Pod starts, by field path.
-started[path] := container if {
+started := by_path if {
+	not pods.spec.ephemeralContainers
+} else := {path: container |
 	some path, container in by_path
 	not contains(path, ".spec.ephemeralContainers[")
 }

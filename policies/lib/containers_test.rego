@@ -37,3 +37,8 @@ test_label if {
 	containers.label({"name": null}) == "a container without a name"
 	containers.label({}) == "a container without a name"
 }
+
+test_the_servers_list_is_used if {
+	containers.by_path == {"a": {"name": "b"}} with input as {"containers": {"a": {"name": "b"}}}
+	containers.by_path == {} with input as {"containers": "x"}
+}

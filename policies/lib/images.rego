@@ -26,8 +26,12 @@ by_path[path] := written if {
 }
 
 # METADATA
-# description: What parse gives for every image of the Pod, by field path.
-parsed[path] := parse(written) if some path, written in by_path
+# description: >-
+#   What parse gives for every image of the Pod, by field path. The server reads them beforehand into
+#   input.images; without that the same answer is computed here.
+parsed := input.images if {
+	is_object(input.images)
+} else := {path: parse(written) | some path, written in by_path}
 
 # METADATA
 # description: >-
@@ -37,7 +41,7 @@ parse(written) := reference if {
 	is_string(written)
 	some match in regex.find_all_string_submatch_n(grammar, written, 1)
 	named := normalised(match[1])
-	regex.match(registry_grammar, named.registry)
+	regex.match(registry_grammar, named.host)
 	regex.match(path_grammar, named.path)
 	count(named.path) <= 255
 	known_digest(match[3])
@@ -67,7 +71,7 @@ canonical(entry) := concat("", ["docker.io", trim_prefix(entry, "index.docker.io
 grammar := `^([^@]+?)(?::([0-9A-Za-z_][0-9A-Za-z_.-]{0,127}))?(?:@([^@]+))?$`
 
 registry_grammar := concat("", [
-	`^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*|\[[a-f0-9:]+\])`,
+	`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])`,
 	`(?::[0-9]+)?$`,
 ])
 
@@ -77,11 +81,12 @@ known_digest("")
 
 known_digest(digest) if regex.match(`^(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`, digest)
 
-normalised(name) := {"registry": canonical(lower(first)), "path": path} if {
+# The host is checked as written: some letters beyond ASCII become ASCII in lower case.
+normalised(name) := {"host": first, "registry": canonical(lower(first)), "path": path} if {
 	[first, rest] := split_first(name)
 	names_registry(first)
 	path := official(canonical(lower(first)), rest)
-} else := {"registry": "docker.io", "path": official("docker.io", name)}
+} else := {"host": "docker.io", "registry": "docker.io", "path": official("docker.io", name)}
 
 split_first(name) := [substring(name, 0, at), substring(name, at + 1, -1)] if {
 	at := indexof(name, "/")

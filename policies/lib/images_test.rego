@@ -56,6 +56,7 @@ test_malformed[note] if {
 		"leading space": " python",
 		"line break": "python\n",
 		"look-alike letter": "pythоn",
+		"a host that is ASCII in lower case only": "registrİ.example.com/a",
 		"scheme": "https://registry.example.com/a",
 		"leading slash": "/python",
 		"trailing slash": "python/",
@@ -109,4 +110,9 @@ test_by_path_has_containers_and_image_volumes if {
 		"spec.podTemplate.spec.volumes[0].image.reference": "c",
 		"spec.podTemplate.spec.volumes[1].image.reference": "",
 	} with input as fixtures.sandbox(spec)
+}
+
+test_the_servers_reading_is_used if {
+	images.parsed == {"a": {"error": "b"}} with input as {"images": {"a": {"error": "b"}}}
+	images.parsed == {} with input as {"images": "x"}
 }

@@ -6,6 +6,8 @@
 #   input.quantities; without that (the stock tools) the same answers are computed here.
 package lib.quantities
 
+import data.lib.containers
+import data.lib.pods
 import data.lib.values
 
 # METADATA
@@ -16,6 +18,26 @@ at(path, written) := quantity if {
 	quantity := input.quantities[path]
 	is_object(quantity)
 } else := parse(written)
+
+# METADATA
+# description: >-
+#   The limits and requests of the Pod as a whole and of every container as quantities, by field path, bound
+#   (limits or requests) and resource. The server reads them beforehand into input.resources; without that
+#   the same answer is computed here.
+resources := input.resources if {
+	is_object(input.resources)
+} else := {path: bounds |
+	some path, owner in owners
+	bounds := {bound: amounts(path, bound, owner) | some bound in ["limits", "requests"]}
+}
+
+owners := object.union(containers.by_path, {sprintf("%s.spec", [pods.prefix]): pods.spec})
+
+amounts(path, bound, owner) := {name: quantity |
+	some name, written in values.object_at(owner, ["resources", bound])
+	written != null
+	quantity := at(sprintf("%s.resources.%s.%s", [path, bound, name]), written)
+}
 
 # METADATA
 # description: Whether the quantity is one and greater than zero.

@@ -100,3 +100,16 @@ test_positive if {
 	not quantities.positive({"milli": -1, "bytes": -1})
 	not quantities.positive({"error": "x"})
 }
+
+test_resources_of_the_pod_and_its_containers if {
+	spec := {"resources": {"limits": {"cpu": "2"}}, "containers": [{"resources": {"limits": {"cpu": "1", "memory": null}, "requests": "x"}}]}
+	quantities.resources == {
+		"spec.podTemplate.spec": {"limits": {"cpu": {"milli": 2000, "bytes": 2}}, "requests": {}},
+		"spec.podTemplate.spec.containers[0]": {"limits": {"cpu": {"milli": 1000, "bytes": 1}}, "requests": {}},
+	} with input as {"pod": {"spec": spec}}
+}
+
+test_the_servers_resources_are_used if {
+	quantities.resources == {"a": {}} with input as {"resources": {"a": {}}}
+	quantities.resources == {"spec.podTemplate.spec": {"limits": {}, "requests": {}}} with input as {"resources": "x"}
+}

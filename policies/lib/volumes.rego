@@ -7,8 +7,12 @@ import data.lib.pods
 import data.lib.values
 
 # METADATA
-# description: Volumes of the Pod by field path.
-by_path[path] := volume if {
+# description: >-
+#   Volumes of the Pod by field path; something that is not an object counts as an empty volume. The server
+#   lists them beforehand in input.volumes; without that the same answer is computed here.
+by_path := input.volumes if {
+	is_object(input.volumes)
+} else := {path: volume |
 	some index, member in values.collection_at(pods.spec, ["volumes"])
 	path := sprintf("%s.spec.volumes[%v]", [pods.prefix, index])
 	volume := values.as_object(member)
@@ -28,16 +32,21 @@ label(volume) := sprintf("volume %q", [name]) if {
 # METADATA
 # description: >-
 #   Specs of PersistentVolumeClaims that the object makes, by field path: its volumeClaimTemplates and
-#   those within ephemeral volumes.
-claims[path] := spec if {
+#   those within ephemeral volumes. The server lists them beforehand in input.claims; without that the same
+#   answer is computed here.
+claims := input.claims if {
+	is_object(input.claims)
+} else := object.union(own_claims, ephemeral_claims)
+
+own_claims[path] := spec if {
 	some index, template in values.collection_at(input, ["object", "spec", "volumeClaimTemplates"])
 	path := sprintf("spec.volumeClaimTemplates[%v].spec", [index])
 	spec := values.object_at(template, ["spec"])
 }
 
-claims[path] := spec if {
+ephemeral_claims[path] := spec if {
 	some volume_path, volume in by_path
-	template := values.object_at(volume, ["ephemeral", "volumeClaimTemplate"])
+	values.given(volume, ["ephemeral"])
 	path := sprintf("%s.ephemeral.volumeClaimTemplate.spec", [volume_path])
-	spec := values.object_at(template, ["spec"])
+	spec := values.object_at(volume, ["ephemeral", "volumeClaimTemplate", "spec"])
 }

@@ -30,3 +30,14 @@ test_claims_of_the_object_and_of_ephemeral_volumes if {
 		"spec.podTemplate.spec.volumes[0].ephemeral.volumeClaimTemplate.spec": {"volumeName": "x"},
 	} with input as request
 }
+
+test_the_servers_lists_are_used if {
+	volumes.by_path == {"a": {"name": "b"}} with input as {"volumes": {"a": {"name": "b"}}}
+	volumes.claims == {"a": {"volumeName": "b"}} with input as {"claims": {"a": {"volumeName": "b"}}}
+	volumes.by_path == {} with input as {"volumes": "x"}
+	volumes.claims == {} with input as {"claims": "x"}
+}
+
+test_an_ephemeral_volume_without_a_template_makes_a_claim_all_the_same if {
+	volumes.claims == {"spec.podTemplate.spec.volumes[1].ephemeral.volumeClaimTemplate.spec": {}} with input as fixtures.sandbox({"volumes": [{"emptyDir": {}}, {"ephemeral": {}}]})
+}

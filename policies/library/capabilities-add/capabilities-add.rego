@@ -39,7 +39,7 @@ import data.lib.values
 
 deny contains finding if {
 	some path, container in containers.by_path
-	some index, value in values.collection_at(container, ["securityContext", "capabilities", "add"])
+	some index, value in container.securityContext.capabilities.add
 	not allowed(value)
 	finding := {
 		"message": sprintf("%s adds capability %s", [containers.label(container), values.text(value)]),

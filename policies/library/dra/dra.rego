@@ -25,7 +25,7 @@ import data.lib.pods
 import data.lib.values
 
 deny contains finding if {
-	some index, claim in values.collection_at(pods.spec, ["resourceClaims"])
+	some index, claim in pods.spec.resourceClaims
 	not allowed(claim)
 	finding := {
 		"message": "the Sandbox asks for a device by resource claim",

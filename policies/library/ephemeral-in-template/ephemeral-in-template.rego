@@ -19,8 +19,8 @@ import data.lib.pods
 import data.lib.values
 
 deny contains finding if {
-	value := values.given(pods.spec, ["ephemeralContainers"])
-	value != []
+	value := pods.spec.ephemeralContainers
+	not value in [null, []]
 	finding := {
 		"message": "a Pod cannot start with ephemeral containers",
 		"field": pods.field("ephemeralContainers"),

@@ -17,7 +17,6 @@
 package policies.library.host_namespaces
 
 import data.lib.pods
-import data.lib.values
 
 shared := {
 	"hostNetwork": "network",
@@ -27,8 +26,8 @@ shared := {
 
 deny contains finding if {
 	some name, namespace in shared
-	value := values.given(pods.spec, [name])
-	value != false
+	value := pods.spec[name]
+	not value in {null, false}
 	finding := {
 		"message": sprintf("the Sandbox joins the %s namespace of the node", [namespace]),
 		"field": pods.field(name),

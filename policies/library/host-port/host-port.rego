@@ -17,13 +17,11 @@
 package policies.library.host_port
 
 import data.lib.containers
-import data.lib.values
 
 deny contains finding if {
 	some path, container in containers.by_path
-	some index, port in values.collection_at(container, ["ports"])
-	value := values.given(port, ["hostPort"])
-	value != 0
+	value := container.ports[index].hostPort
+	not value in {null, 0}
 	finding := {
 		"message": sprintf("%s opens a port of the node", [containers.label(container)]),
 		"field": sprintf("%s.ports[%v].hostPort", [path, index]),

@@ -19,7 +19,8 @@ import data.lib.volumes
 
 deny contains finding if {
 	some path, volume in volumes.by_path
-	source := values.given(volume, ["hostPath"])
+	source := volume.hostPath
+	source != null
 	finding := {
 		"message": sprintf("%s mounts a path of the node", [volumes.label(volume)]),
 		"field": sprintf("%s.hostPath", [path]),

@@ -19,10 +19,11 @@ import data.lib.images
 import data.lib.values
 
 deny contains finding if {
-	some path, written in images.by_path
-	reference := images.parsed[path]
+	some path, reference in images.parsed
+	fault := reference.error
+	written := images.by_path[path]
 	finding := {
-		"message": sprintf("image %q %s", [values.text(written), reference.error]),
+		"message": sprintf("image %q %s", [values.text(written), fault]),
 		"field": path,
 		"value": written,
 	}

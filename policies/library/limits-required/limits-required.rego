@@ -29,10 +29,10 @@ import data.lib.quantities
 import data.lib.values
 
 deny contains finding if {
-	some resource in required
-	not limited(pods.spec, sprintf("%s.spec", [pods.prefix]), resource)
 	some path, container in containers.started
-	not limited(container, path, resource)
+	some resource in required
+	not limited[path][resource]
+	not limited[pod][resource]
 	finding := {
 		"message": sprintf("%s has no %s limit", [containers.label(container), resource]),
 		"field": sprintf("%s.resources.limits.%s", [path, resource]),
@@ -44,8 +44,9 @@ default required := ["cpu", "memory"]
 
 required := values.given(input.parameters, ["resources"])
 
-limited(owner, path, resource) if {
-	written := values.given(owner, ["resources", "limits", resource])
-	quantity := quantities.at(sprintf("%s.resources.limits.%s", [path, resource]), written)
-	quantities.positive(quantity)
+limited := {path: resources |
+	some path, bounds in quantities.resources
+	resources := {resource | some resource, quantity in bounds.limits; quantity.milli > 0}
 }
+
+pod := sprintf("%s.spec", [pods.prefix])

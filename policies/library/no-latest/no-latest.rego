@@ -27,10 +27,10 @@ import data.lib.images
 import data.lib.values
 
 deny contains finding if {
-	some path, written in images.by_path
-	reference := images.parsed[path]
+	some path, reference in images.parsed
 	reference.digest == ""
 	fault := moving(reference)
+	written := images.by_path[path]
 	finding := {
 		"message": sprintf("image %q %s", [written, fault]),
 		"field": path,

@@ -16,12 +16,11 @@
 package policies.library.privileged
 
 import data.lib.containers
-import data.lib.values
 
 deny contains finding if {
 	some path, container in containers.by_path
-	value := values.given(container, ["securityContext", "privileged"])
-	value != false
+	value := container.securityContext.privileged
+	not value in {null, false}
 	finding := {
 		"message": sprintf("%s runs privileged", [containers.label(container)]),
 		"field": sprintf("%s.securityContext.privileged", [path]),

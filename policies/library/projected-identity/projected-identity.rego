@@ -33,9 +33,10 @@ identities := {"clusterTrustBundle", "podCertificate", "serviceAccountToken"}
 
 deny contains finding if {
 	some path, volume in volumes.by_path
-	some index, source in values.collection_at(volume, ["projected", "sources"])
+	some index, source in volume.projected.sources
 	some kind in identities
-	identity := values.given(source, [kind])
+	identity := source[kind]
+	identity != null
 	not allowed(kind, identity)
 	finding := {
 		"message": sprintf("%s projects a %s", [volumes.label(volume), kind]),

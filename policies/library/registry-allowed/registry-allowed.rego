@@ -33,8 +33,9 @@ import data.lib.images
 import data.lib.values
 
 deny contains finding if {
-	some path, written in images.by_path
-	not allowed(images.parsed[path])
+	some path, reference in images.parsed
+	not allowed(reference)
+	written := images.by_path[path]
 	finding := {
 		"message": sprintf("image %q is not from an allowed registry; allowed are %s", [values.text(written), allowed_text]),
 		"field": path,

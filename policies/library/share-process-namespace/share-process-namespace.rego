@@ -16,11 +16,10 @@
 package policies.library.share_process_namespace
 
 import data.lib.pods
-import data.lib.values
 
 deny contains finding if {
-	value := values.given(pods.spec, ["shareProcessNamespace"])
-	value != false
+	value := pods.spec.shareProcessNamespace
+	not value in {null, false}
 	finding := {
 		"message": "the containers see each other's processes",
 		"field": pods.field("shareProcessNamespace"),

@@ -15,7 +15,6 @@
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 package policies.library.volume_binding
 
-import data.lib.values
 import data.lib.volumes
 
 fields := {"dataSource", "dataSourceRef", "selector", "volumeAttributesClassName", "volumeName"}
@@ -23,8 +22,8 @@ fields := {"dataSource", "dataSourceRef", "selector", "volumeAttributesClassName
 deny contains finding if {
 	some path, spec in volumes.claims
 	some field in fields
-	value := values.given(spec, [field])
-	value != ""
+	value := spec[field]
+	not value in {null, ""}
 	finding := {
 		"message": sprintf("the volume claim chooses its volume by %s", [field]),
 		"field": sprintf("%s.%s", [path, field]),

@@ -56,8 +56,8 @@
 // replacing an object without them would detach it. Apply and patch keep them.
 //
 // 2026-11-29, policy ConfigMaps: a rule may be configured in one ConfigMap only. One
-// that disappears stays in force until the webhook restarts; to take rules out at
-// once, empty the ConfigMap first. Before the first load, a configuration that cannot
+// that disappears stays in force until the webhook restarts, unless the annotation
+// platform.agents.x-k8s.io/removal-confirmed=true was on it when it went. Before the first load, a configuration that cannot
 // be read keeps the replica unready, as going on without it might allow what it
 // denies; a rule that does not load does not, it is a finding for its kinds.
 package webhook

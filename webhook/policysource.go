@@ -13,9 +13,11 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -41,8 +43,9 @@ const (
 
 // PolicySource keeps the engine loaded with the library and the policy ConfigMaps of
 // one namespace. A load replaces everything at once; one that fails changes nothing.
-// A ConfigMap that disappears stays in force with its last good content until the
-// webhook restarts: taking rules away by accident must not open the cluster.
+// A ConfigMap that disappears stays in force with its last good content, unless the
+// annotation RemovalConfirmed was on it, until the webhook restarts: taking rules away
+// by accident must not open the cluster.
 type PolicySource struct {
 	PolicyOptions
 
@@ -50,6 +53,8 @@ type PolicySource struct {
 	scratch *engine.Engine
 
 	mu sync.Mutex
+	// confirmed are the names of ConfigMaps whose deletion counts.
+	confirmed sets.Set[string]
 	// inForce is the last good content by name of the ConfigMap.
 	inForce map[string]*corev1.ConfigMap
 }
@@ -76,7 +81,7 @@ func NewPolicySource(o PolicyOptions) (*PolicySource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make an engine for checks: %w", err)
 	}
-	return &PolicySource{PolicyOptions: o, scratch: scratch, inForce: map[string]*corev1.ConfigMap{}}, nil
+	return &PolicySource{PolicyOptions: o, scratch: scratch, confirmed: sets.New[string](), inForce: map[string]*corev1.ConfigMap{}}, nil
 }
 
 // policySet is what some ConfigMaps say together.
@@ -140,11 +145,31 @@ func (s *PolicySource) put(ctx context.Context, wanted map[string]*corev1.Config
 	return s.Engine.Load(ctx, set.modules, set.configuration)
 }
 
-// missing are the ConfigMaps in force that are gone.
+// Watch says what to do about events of ConfigMaps: load everything anew. A deletion
+// brings the last state of the object, which the cache may never have shown.
+func (s *PolicySource) Watch() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		s.note(object)
+		return []reconcile.Request{{}}
+	})
+}
+
+// note remembers whether the removal of a ConfigMap is confirmed.
+func (s *PolicySource) note(configMap client.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if configMap.GetAnnotations()[keys.RemovalConfirmed] == "true" {
+		s.confirmed.Insert(configMap.GetName())
+		return
+	}
+	s.confirmed.Delete(configMap.GetName())
+}
+
+// missing are the ConfigMaps in force that are gone without a confirmation.
 func (s *PolicySource) missing(present map[string]*corev1.ConfigMap) map[string]*corev1.ConfigMap {
 	gone := map[string]*corev1.ConfigMap{}
 	for name, configMap := range s.inForce {
-		if present[name] == nil {
+		if present[name] == nil && !s.confirmed.Has(name) {
 			gone[name] = configMap
 		}
 	}
@@ -232,7 +257,8 @@ func (s *PolicySource) tell(ctx context.Context, present map[string]*corev1.Conf
 	}
 	log.Info("policies loaded", "rules", report.Rules, "digest", report.Digest, "broken", len(report.Broken))
 	for name, configMap := range s.missing(present) {
-		s.warn(configMap, ReasonPolicyMissing, "the ConfigMap is gone; its last content stays in force until the webhook restarts")
+		s.warn(configMap, ReasonPolicyMissing, "the ConfigMap is gone; its last content stays in force until the webhook restarts; to confirm, create it again empty with the annotation "+
+			keys.RemovalConfirmed+"=true and delete it")
 		log.Info("a policy ConfigMap is gone, its last content stays in force until the webhook restarts", "configMap", name)
 	}
 }

@@ -9,15 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -217,4 +221,45 @@ func applied(t *testing.T, data map[string]string) admissionv1.AdmissionRequest 
 		t.Fatal(err)
 	}
 	return admissionv1.AdmissionRequest{Operation: admissionv1.Create, Namespace: "agent-sandbox-system", Object: runtime.RawExtension{Raw: raw}}
+}
+
+// Taking rules away by accident must not open the cluster; taking them away on
+// purpose must work without a restart.
+func TestTheRemovalOfAPolicyConfigMapIsConfirmedByAnAnnotation(t *testing.T) {
+	cases := map[string]struct {
+		annotation string
+		want       engine.Enforcement
+		told       []string
+	}{
+		"without a word":        {"", "Deny", []string{ReasonPolicyMissing}},
+		"with another value":    {"yes", "Deny", []string{ReasonPolicyMissing}},
+		"with the confirmation": {"true", "", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := newLoader(t)
+			l.step(t, "team", map[string]string{"team.rego": teamRule})
+			l.told(t)
+			last := policyConfigMap("team", nil)
+			if tc.annotation != "" {
+				last.Annotations = map[string]string{keys.RemovalConfirmed: tc.annotation}
+			}
+			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer queue.ShutDown()
+			l.Watch().Delete(t.Context(), event.DeleteEvent{Object: last}, queue)
+			if queue.Len() != 1 {
+				t.Errorf("%d requests are queued by a deletion, want 1", queue.Len())
+			}
+			l.step(t, "team", nil)
+			if got := l.enforcement("no-root-name"); got != tc.want {
+				t.Errorf("the rule is %q, want %q", got, tc.want)
+			}
+			if diff := cmp.Diff(tc.told, l.told(t)); diff != "" {
+				t.Errorf("Events (-want +got):\n%s", diff)
+			}
+			if missing := counted(t, l.registry, "agent_sandbox_policy_missing_sources"); (missing > 0) != (tc.want != "") {
+				t.Errorf("%v missing sources counted", missing)
+			}
+		})
+	}
 }

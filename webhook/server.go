@@ -21,7 +21,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -138,10 +137,7 @@ func (s *server) watchPolicies(rules *engine.Engine, m *Metrics) (*PolicySource,
 	if err != nil {
 		return nil, err
 	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{}}
-	})
-	if err := ctrl.NewControllerManagedBy(s.mgr).Named("policies").Watches(&corev1.ConfigMap{}, once).Complete(source); err != nil {
+	if err := ctrl.NewControllerManagedBy(s.mgr).Named("policies").Watches(&corev1.ConfigMap{}, source.Watch()).Complete(source); err != nil {
 		return nil, fmt.Errorf("watch the policy ConfigMaps: %w", err)
 	}
 	// Without any ConfigMap there is no event, and the library still has to be loaded.

@@ -84,6 +84,9 @@ const (
 	// PolicySource is a label of a ConfigMap of the release namespace whose value is
 	// "true": its policies are in force.
 	PolicySource = Prefix + "policy-source"
+	// RemovalConfirmed is an annotation of a policy ConfigMap whose value is "true": once
+	// the ConfigMap is deleted, its rules are out of force.
+	RemovalConfirmed = Prefix + "removal-confirmed"
 	// ManagedBy is a label of the NetworkPolicies that the controller keeps.
 	ManagedBy = Prefix + "managed-by"
 )

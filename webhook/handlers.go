@@ -34,6 +34,9 @@ func (j *Judge) Mutate(ctx context.Context, req admission.Request) admission.Res
 	if err != nil {
 		return failed(http.StatusBadRequest, err)
 	}
+	if beyondLimits(req, r) != nil {
+		return admission.Allowed("")
+	}
 	request := defaults.Request{
 		Operation: r.operation, Kind: r.kind, Object: r.object, OldObject: r.old, Now: j.Clock.Now(),
 	}
@@ -62,6 +65,9 @@ func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.R
 	}
 	if r.leaving() || r.harmless() {
 		return admission.Allowed("")
+	}
+	if err := beyondLimits(req, r); err != nil {
+		return admission.Denied(err.Error())
 	}
 	if !j.Engine.Ready() {
 		return notReady()
@@ -93,13 +99,15 @@ func guarded(next admission.Handler) admission.Handler {
 	})
 }
 
-// Handlers are the admission handlers by path.
-func Handlers(j *Judge, policies *PolicySource, metrics *Metrics) map[string]*admission.Webhook {
+// Handlers are the admission handlers by path. At most limit requests are handled at
+// the same time, further ones are asked to come again.
+func Handlers(j *Judge, policies *PolicySource, metrics *Metrics, limit int) map[string]*admission.Webhook {
 	handlers := map[string]*admission.Webhook{}
+	crowd := newShedder(limit)
 	for path, handle := range map[string]admission.HandlerFunc{
 		PathMutate: j.Mutate, PathValidate: j.Validate, PathValidatePolicy: policies.Validate,
 	} {
-		handlers[path] = &admission.Webhook{Handler: metrics.observe(path[1:], guarded(handle))}
+		handlers[path] = &admission.Webhook{Handler: metrics.observe(path[1:], crowd.shed(guarded(handle)))}
 	}
 	return handlers
 }

@@ -85,7 +85,7 @@ func (w world) start(t *testing.T) map[string]http.Handler {
 	t.Helper()
 	judge, source, m := w.parts(t)
 	handlers := map[string]http.Handler{}
-	for path, handler := range Handlers(judge, source, m) {
+	for path, handler := range Handlers(judge, source, m, 100) {
 		handlers[path] = handler
 	}
 	return handlers
@@ -465,7 +465,7 @@ func TestDryRunLeavesNoTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	judge := &Judge{Clock: clock}
-	handler := Handlers(judge, &PolicySource{}, m)[PathMutate]
+	handler := Handlers(judge, &PolicySource{}, m, 100)[PathMutate]
 	request := creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}}`)
 	for _, step := range []struct {
 		dry   bool

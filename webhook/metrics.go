@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
@@ -17,6 +18,7 @@ const (
 	outcomeAllowed = "allowed"
 	outcomeDenied  = "denied"
 	outcomeError   = "error"
+	outcomeBusy    = "busy"
 )
 
 // Metrics are what the webhook tells Prometheus.
@@ -101,6 +103,8 @@ func outcome(response admission.Response) string {
 		return outcomeAllowed
 	case response.Result != nil && response.Result.Code >= 500:
 		return outcomeError
+	case response.Result != nil && response.Result.Code == http.StatusTooManyRequests:
+		return outcomeBusy
 	default:
 		return outcomeDenied
 	}

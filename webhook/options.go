@@ -43,6 +43,9 @@ type Options struct {
 	// DrainDelay is how long requests are still served after the signal to stop, while
 	// the Service takes the replica out.
 	DrainDelay time.Duration
+	// MaxInFlight is how many requests are judged at the same time; further ones are
+	// answered at once with 429, and clients repeat them.
+	MaxInFlight int
 	// Version asks for the version only.
 	Version bool
 }
@@ -61,6 +64,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.ControllerUsers, "controller-users", "",
 		"Users that may do what only controllers do, separated by commas; by default the ServiceAccount agent-sandbox-controller of the namespace.")
 	flags.DurationVar(&o.DrainDelay, "drain-delay", 5*time.Second, "How long requests are still served after the signal to stop.")
+	flags.IntVar(&o.MaxInFlight, "max-in-flight", 200, "How many requests are judged at the same time; further ones are answered with 429, and clients repeat them.")
 	flags.BoolVar(&o.Version, "version", false, "Print the version and exit.")
 	o.bindNames(flags)
 }
@@ -94,6 +98,9 @@ func (o *Options) Validate() field.ErrorList {
 	}
 	if o.DrainDelay < 0 {
 		errs = append(errs, field.Invalid(flagOf("drain-delay"), o.DrainDelay.String(), "write a duration that is not negative"))
+	}
+	if o.MaxInFlight < 1 {
+		errs = append(errs, field.Invalid(flagOf("max-in-flight"), o.MaxInFlight, "write a number above 0"))
 	}
 	return errs
 }

@@ -30,6 +30,7 @@ func TestOptionsValidate(t *testing.T) {
 		"a provider that does not exist":  {[]string{"--namespace=a", "--certificates=me"}, `--certificates: Unsupported value: "me": supported values: "self", "cert-manager"`},
 		"a port beyond the last":          {[]string{"--namespace=a", "--port=65536"}, "--port: Invalid value: 65536: must be between 1 and 65535, inclusive"},
 		"a delay that lies in the past":   {[]string{"--namespace=a", "--drain-delay=-1s"}, `--drain-delay: Invalid value: "-1s": write a duration that is not negative`},
+		"no request at the same time":     {[]string{"--namespace=a", "--max-in-flight=0"}, "--max-in-flight: Invalid value: 0: write a number above 0"},
 		"a webhook that is not installed": {[]string{"--namespace=a", "--mutating-webhook-name="}, ""},
 	}
 	for name, tc := range cases {

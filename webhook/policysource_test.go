@@ -194,7 +194,7 @@ func TestValidatePolicy(t *testing.T) {
 	l := newLoader(t)
 	l.step(t, "old", map[string]string{configurationKey: "rules: {no-latest: {enforcement: Audit}}"})
 	digest := l.Engine.Digest()
-	handler := Handlers(&Judge{Clock: clock.RealClock{}}, l.PolicySource, l.Metrics)[PathValidatePolicy]
+	handler := Handlers(&Judge{Clock: clock.RealClock{}}, l.PolicySource, l.Metrics, 100)[PathValidatePolicy]
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			response := ask(t, handler, applied(t, tc.data))

@@ -114,7 +114,7 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 		Platform: s.platform, Engine: rules, ControllerUsers: s.o.controllerUsers(), RelaxedServiceNames: relaxed, Clock: s.clock,
 		Lookup: Lookup{Cached: s.mgr.GetClient(), Live: s.mgr.GetAPIReader()},
 	}
-	for path, handle := range Handlers(judge, policySource, m) {
+	for path, handle := range Handlers(judge, policySource, m, s.o.MaxInFlight) {
 		s.mgr.GetWebhookServer().Register(path, handle)
 	}
 	trust, err := source.AddTo(s.mgr, s.clock)

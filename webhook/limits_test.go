@@ -1,0 +1,84 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// When more come than can be judged, the others are told to come again; none of them
+// is admitted unjudged, and the first are answered.
+func TestRequestsBeyondTheLimitAreAskedToComeAgain(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	handler := newShedder(2).shed(admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+		entered <- struct{}{}
+		<-leave
+		return admission.Allowed("")
+	}))
+	answers := make(chan admission.Response, 2)
+	for range 2 {
+		go func() { answers <- handler.Handle(t.Context(), admission.Request{}) }()
+		<-entered
+	}
+	response := handler.Handle(t.Context(), admission.Request{})
+	if r := response.Result; response.Allowed || r.Code != http.StatusTooManyRequests || r.Reason != metav1.StatusReasonTooManyRequests || r.Details.RetryAfterSeconds != 1 {
+		t.Errorf("the third request gets %+v, want 429 with a second to wait", response.Result)
+	}
+	if !strings.Contains(response.Result.Message, "nothing is wrong with this one") {
+		t.Errorf("message %q, want it to say whose fault it is", response.Result.Message)
+	}
+	close(leave)
+	for range 2 {
+		if answer := <-answers; !answer.Allowed {
+			t.Errorf("a request within the limit gets %+v", answer.Result)
+		}
+	}
+	go func() { <-entered }()
+	if again := handler.Handle(t.Context(), admission.Request{}); !again.Allowed {
+		t.Errorf("a request after the rush gets %+v", again.Result)
+	}
+}
+
+func TestObjectsBeyondTheLimitsAreRefused(t *testing.T) {
+	handlers := world{}.start(t)
+	deep := func(levels int) string {
+		return sandbox(`, "affinity": ` + strings.Repeat(`{"a": [`, levels/2) + strings.Repeat(`]}`, levels/2))
+	}
+	long := func(bytes int) string {
+		return strings.Replace(sandbox(""), `"name": "box"`, `"name": "box", "annotations": {"a": "`+strings.Repeat("x", bytes)+`"}`, 1)
+	}
+	cases := map[string]struct {
+		object string
+		// refused is part of the message; empty when it is allowed.
+		refused string
+	}{
+		"a deep object":            {deep(40), ""},
+		"one that is too deep":     {deep(80), "request-limits: the object nests more than 64 levels"},
+		"one that is far too deep": {deep(8000), "request-limits: the object nests more than 64 levels"},
+		"a long object":            {long(1 << 20), ""},
+		"one that is too long":     {long(3 << 19), "bytes, at most 1572864 can be stored"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			request := creation("tenant", "Sandbox", tc.object)
+			if mutated := ask(t, handlers[PathMutate], request); !mutated.Allowed {
+				t.Errorf("mutation refuses it: %s", mutated.Result.Message)
+			}
+			response := ask(t, handlers[PathValidate], request)
+			if response.Allowed != (tc.refused == "") || !strings.Contains(response.Result.Message, tc.refused) {
+				t.Errorf("allowed %t, %.200s, want %q", response.Allowed, response.Result.Message, tc.refused)
+			}
+			request = update("tenant", "Sandbox", tc.object, strings.Replace(tc.object, `"name": "box"`, `"name": "box", "deletionTimestamp": "2026-11-29T12:00:00Z"`, 1))
+			if leaving := ask(t, handlers[PathValidate], request); !leaving.Allowed {
+				t.Errorf("on its way out: %.200s", leaving.Result.Message)
+			}
+		})
+	}
+}

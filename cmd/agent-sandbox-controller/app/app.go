@@ -79,7 +79,7 @@ func run(ctx context.Context, options Options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := awaitKinds(ctx, connection); err != nil {
+	if err := awaitKinds(ctx, connection, options.Extensions); err != nil {
 		return err
 	}
 	mgr, err := newManager(ctx, connection, options, platform)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/pprof"
 	"runtime"
@@ -25,6 +26,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 )
@@ -59,18 +62,26 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
 		return nil, err
 	}
+	if options.Extensions {
+		if err := setUpExtensions(ctx, mgr, options, platform); err != nil {
+			return nil, err
+		}
+	}
 	return mgr, addHealth(mgr)
 }
 
 func managerOptions(options Options) (ctrl.Options, error) {
 	scheme := k8sruntime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), agentsv1beta1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(
+		clientgoscheme.AddToScheme(scheme), agentsv1beta1.AddToScheme(scheme), extensionsv1beta1.AddToScheme(scheme),
+	); err != nil {
 		return ctrl.Options{}, fmt.Errorf("register kinds: %w", err)
 	}
 	byObject, err := sandbox.CacheByObject(options.CacheLabelSelectors)
 	if err != nil {
 		return ctrl.Options{}, err
 	}
+	maps.Copy(byObject, claim.CacheByObject())
 	return ctrl.Options{
 		Scheme: scheme,
 		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject},

@@ -52,6 +52,8 @@ type Options struct {
 	KubeAPIBurst int
 	// CacheLabelSelectors keeps only Pods and Services with the tracking label.
 	CacheLabelSelectors bool
+	// Claims are what concerns claims.
+	Claims ClaimOptions
 	// Profiling serves profiles on the port of the metrics.
 	Profiling Profiling
 	// Zap says how to log.
@@ -73,7 +75,7 @@ type Profiling struct {
 // reservedFlags are taken so that a script for the API finds every flag it passes.
 // The controllers that they steer are not part of this binary yet.
 type reservedFlags struct {
-	workers      [3]int
+	workers      [2]int
 	poolBatch    int
 	poolDelay    time.Duration
 	poolRate     float64
@@ -82,8 +84,6 @@ type reservedFlags struct {
 	poolEviction bool
 	connections  int
 	separate     bool
-	claimEvents  bool
-	claimNotes   bool
 	writeBehind  time.Duration
 	tracing      bool
 }
@@ -110,6 +110,8 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 		"Nanoseconds blocked for each sample, with --enable-pprof-debug.")
 	flags.IntVar(&o.Profiling.MutexFraction, "pprof-mutex-profile-fraction", defaultMutexProfileShare,
 		"One in how many contentions is sampled, with --enable-pprof-debug.")
+	flags.BoolVar(&o.Extensions, "extensions", false, "Run the controllers of templates, pools and claims.")
+	o.Claims.Bind(flags)
 	o.bindReserved(flags)
 	o.Zap.BindFlags(flags)
 }
@@ -117,10 +119,8 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 func (o *Options) bindReserved(flags *flag.FlagSet) {
 	const none = " (taken for scripts of the API; without effect in this version)"
 	r := &o.Reserved
-	flags.BoolVar(&o.Extensions, "extensions", false, "Run the controllers of templates, pools and claims"+none+".")
-	flags.IntVar(&r.workers[0], "sandbox-claim-concurrent-workers", 50, "Claims worked on at once"+none+".")
-	flags.IntVar(&r.workers[1], "sandbox-warm-pool-concurrent-workers", 1, "Pools worked on at once"+none+".")
-	flags.IntVar(&r.workers[2], "sandbox-template-concurrent-workers", 1, "Templates worked on at once"+none+".")
+	flags.IntVar(&r.workers[0], "sandbox-warm-pool-concurrent-workers", 1, "Pools worked on at once"+none+".")
+	flags.IntVar(&r.workers[1], "sandbox-template-concurrent-workers", 1, "Templates worked on at once"+none+".")
 	flags.IntVar(&r.poolBatch, "sandbox-warm-pool-max-batch-size", 300, "Sandboxes a pool makes at once"+none+".")
 	flags.DurationVar(&r.poolDelay, "sandbox-warm-pool-replenish-delay", 0, "Wait before a pool refills"+none+".")
 	flags.Float64Var(&r.poolRate, "sandbox-warm-pool-max-refill-rate", 0, "Sandboxes a second that a pool makes"+none+".")
@@ -130,8 +130,6 @@ func (o *Options) bindReserved(flags *flag.FlagSet) {
 	flags.BoolVar(&r.poolEviction, "enable-warm-pool-eviction", true, "Let the cluster autoscaler evict members"+none+".")
 	flags.IntVar(&r.connections, "api-connections", 1, "Connections to the apiserver"+none+".")
 	flags.BoolVar(&r.separate, "separate-watch-connection", false, "A connection of its own for watches"+none+".")
-	flags.BoolVar(&r.claimEvents, "disable-claim-events", false, "Publish no Events of claims"+none+".")
-	flags.BoolVar(&r.claimNotes, "disable-claim-observability-annotations", false, "Write no time annotations on claims"+none+".")
 	flags.DurationVar(&r.writeBehind, "sandbox-write-behind-window", 0, "Delay of writes to the metadata of Pods"+none+".")
 	flags.BoolVar(&r.tracing, "enable-tracing", false, "Send traces"+none+".")
 }
@@ -145,6 +143,7 @@ func (o *Options) Validate() error {
 	if o.SandboxConcurrentWorkers < 1 {
 		refuse("sandbox-concurrent-workers", o.SandboxConcurrentWorkers, "give at least 1")
 	}
+	o.Claims.validate(refuse)
 	if o.KubeAPIBurst < 1 {
 		refuse("kube-api-burst", o.KubeAPIBurst, "give at least 1")
 	}

@@ -1,0 +1,17 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+// setUpExtensions adds the controllers of the extensions to the manager.
+func setUpExtensions(ctx context.Context, mgr ctrl.Manager, options Options, platform *config.Platform) error {
+	return setUpClaims(ctx, mgr, options.Claims, platform)
+}

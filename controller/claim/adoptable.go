@@ -1,0 +1,205 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+)
+
+// extensionOwner is the reference to the claim or pool, as kind says, that controls
+// an object; nil when none does. Every version of the group counts.
+func extensionOwner(object metav1.Object, kind string) *metav1.OwnerReference {
+	owner := metav1.GetControllerOf(object)
+	if owner == nil || owner.Kind != kind {
+		return nil
+	}
+	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != extensionsv1beta1.GroupName {
+		return nil
+	}
+	return owner
+}
+
+// poolOf is the name of the pool that a Sandbox belongs to, if it does.
+func poolOf(sandbox *agentsv1beta1.Sandbox) (name string, belongs bool) {
+	owner := extensionOwner(sandbox, extensionsv1beta1.SandboxWarmPoolKind)
+	if owner == nil {
+		return "", false
+	}
+	return owner.Name, true
+}
+
+// serves says whether a Sandbox is the claim's.
+func serves(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim) bool {
+	owner := metav1.GetControllerOf(sandbox)
+	return owner != nil && owner.UID == claim.UID
+}
+
+// servedNamesake says whether a Sandbox belongs to an earlier claim of the same name,
+// with which it is about to go.
+func servedNamesake(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim) bool {
+	owner := extensionOwner(sandbox, extensionsv1beta1.SandboxClaimKind)
+	return owner != nil && owner.Name == claim.Name && owner.UID != claim.UID
+}
+
+// usable says whether nothing in a pool's Sandbox itself speaks against handing it
+// out.
+func usable(sandbox *agentsv1beta1.Sandbox) bool {
+	return handable(sandbox) &&
+		len(sandbox.Status.PodIPs) > 0 &&
+		meta.IsStatusConditionTrue(sandbox.Status.Conditions, agentsv1beta1.ConditionReady)
+}
+
+// handable says whether a pool's Sandbox may become a claim's at all.
+func handable(sandbox *agentsv1beta1.Sandbox) bool {
+	return sandbox.DeletionTimestamp == nil &&
+		sandbox.Labels[keys.WarmPoolSandbox] != "" &&
+		sandbox.Labels[keys.SandboxTemplateRefHash] != "" &&
+		sandbox.Spec.OperatingMode != agentsv1beta1.OperatingModeSuspended &&
+		sandbox.Spec.ShutdownTime == nil
+}
+
+// memberOf is what the index learns of a pool's Sandbox.
+func memberOf(sandbox *agentsv1beta1.Sandbox, pool string) candidates.Member {
+	return candidates.Member{
+		Namespace: sandbox.Namespace, Name: sandbox.Name, UID: sandbox.UID, Version: sandbox.ResourceVersion,
+		Pool: pool, Created: sandbox.CreationTimestamp.Time, Usable: usable(sandbox),
+	}
+}
+
+// podOf is what the index learns of a Sandbox's Pod.
+func podOf(pod *corev1.Pod) candidates.Pod {
+	seen := candidates.Pod{UID: pod.UID, Node: pod.Spec.NodeName}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			seen.Ready = condition.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil
+		}
+	}
+	return seen
+}
+
+// healthy says whether Sandboxes on a node may be handed out: it is ready, and neither
+// cordoned nor being drained.
+func healthy(node *corev1.Node) bool {
+	if node.DeletionTimestamp != nil || node.Spec.Unschedulable {
+		return false
+	}
+	if slices.ContainsFunc(node.Spec.Taints, drains) {
+		return false
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// drains says whether a taint announces that the node is about to be emptied.
+func drains(taint corev1.Taint) bool {
+	switch taint.Key {
+	case corev1.TaintNodeUnschedulable, corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService,
+		"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted":
+		return true
+	default:
+		return false
+	}
+}
+
+// handOver turns a pool's Sandbox into the claim's. The metadata of its Pod becomes
+// what the template, the claim and the contract say together.
+func handOver(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim, pod agentsv1beta1.PodMetadata) *agentsv1beta1.Sandbox {
+	taken := sandbox.DeepCopy()
+	taken.OwnerReferences = []metav1.OwnerReference{
+		*metav1.NewControllerRef(claim, extensionsv1beta1.GroupVersion.WithKind(extensionsv1beta1.SandboxClaimKind)),
+	}
+	for _, key := range []string{keys.WarmPoolSandbox, keys.SandboxPodTemplateHash, keys.SandboxTemplateHash, keys.CreatedBy} {
+		delete(taken.Labels, key)
+	}
+	maps.Copy(taken.Labels, blueprint.ClaimLabels(claim, templateOf(sandbox)))
+	taken.Labels[keys.LaunchType] = blueprint.LaunchWarm
+	if taken.Annotations == nil {
+		taken.Annotations = map[string]string{}
+	}
+	if taken.Annotations[keys.PodName] == "" {
+		taken.Annotations[keys.PodName] = sandbox.Name
+	}
+	if trace, set := claim.Annotations[keys.TraceContext]; set {
+		taken.Annotations[keys.TraceContext] = trace
+	}
+	taken.Spec.PodTemplate.ObjectMeta = pod
+	return taken
+}
+
+// templateOf is the name of the template that a Sandbox was made from.
+func templateOf(sandbox *agentsv1beta1.Sandbox) string {
+	return sandbox.Annotations[keys.SandboxTemplateRef]
+}
+
+// asTemplate stands in for a template that is gone: its metadata is what the Sandbox
+// has, without the mark of a pool that the autoscaler may evict it.
+func asTemplate(sandbox *agentsv1beta1.Sandbox) *extensionsv1beta1.SandboxTemplate {
+	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: templateOf(sandbox)}}
+	template.Spec.PodTemplate.ObjectMeta = *sandbox.Spec.PodTemplate.ObjectMeta.DeepCopy()
+	if template.Spec.PodTemplate.ObjectMeta.Annotations[blueprint.SafeToEvict] == "true" {
+		delete(template.Spec.PodTemplate.ObjectMeta.Annotations, blueprint.SafeToEvict)
+	}
+	return template
+}
+
+// judgesStaleness says whether a pool hands out only what its template describes now.
+func judgesStaleness(pool *extensionsv1beta1.SandboxWarmPool) bool {
+	strategy := pool.Spec.UpdateStrategy
+	return strategy != nil && (strategy.Type == extensionsv1beta1.UpdateStrategyRecreate || strategy.Type == extensionsv1beta1.UpdateStrategyRollingUpdate)
+}
+
+// refills says whether a pool makes, or has, something for which a claim can wait.
+func refills(pool *extensionsv1beta1.SandboxWarmPool, members int) bool {
+	if pool.DeletionTimestamp != nil {
+		return members > 0
+	}
+	return members > 0 || pool.Spec.Replicas == nil || *pool.Spec.Replicas > 0
+}
+
+// controllingSandbox is the UID of the Sandbox that controls an object, if one does.
+func controllingSandbox(object metav1.Object) types.UID {
+	owner := metav1.GetControllerOf(object)
+	if owner == nil || owner.Kind != agentsv1beta1.SandboxKind {
+		return ""
+	}
+	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != agentsv1beta1.GroupName {
+		return ""
+	}
+	return owner.UID
+}
+
+// concerns says whether a change of a Sandbox concerns the claim that it serves.
+func concerns(before, after *agentsv1beta1.Sandbox) bool {
+	return (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+		!apiequality.Semantic.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(after)) ||
+		!slices.Equal(before.Status.PodIPs, after.Status.PodIPs) ||
+		!sameCondition(before, after, agentsv1beta1.ConditionReady) ||
+		!sameCondition(before, after, agentsv1beta1.ConditionFinished)
+}
+
+func sameCondition(before, after *agentsv1beta1.Sandbox, kind string) bool {
+	a, b := meta.FindStatusCondition(before.Status.Conditions, kind), meta.FindStatusCondition(after.Status.Conditions, kind)
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
+}

@@ -1,0 +1,80 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+)
+
+// timeUnknown is a time that no process remembers.
+const timeUnknown = "unknown"
+
+// annotate writes, in one write after Ready was published, which Sandbox the claim has
+// and when it was ready.
+func (r *Reconciler) annotate(ctx context.Context, s *scope) error {
+	if s.sandbox == nil || !isReady(s.claim.Status) {
+		return nil
+	}
+	claim := s.claim.DeepCopy()
+	claim.Annotations = r.annotations(s)
+	delete(claim.Labels, keys.SandboxName)
+	if maps.Equal(claim.Annotations, s.claim.Annotations) && maps.Equal(claim.Labels, s.claim.Labels) {
+		return nil
+	}
+	err := r.client.Patch(ctx, claim, client.MergeFrom(s.claim), fieldOwner)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write annotations: %w", err)
+	}
+	return nil
+}
+
+// annotations are those that the claim is to have.
+func (r *Reconciler) annotations(s *scope) map[string]string {
+	want := maps.Clone(s.claim.Annotations)
+	if want == nil {
+		want = map[string]string{}
+	}
+	want[keys.SandboxName] = s.sandbox.Name
+	if r.settings.NoTimes || want[keys.ClaimFirstReadyAt] != "" {
+		return want
+	}
+	want[keys.ClaimFirstReadyAt] = timeUnknown
+	if !s.record.readyAt.IsZero() {
+		want[keys.ClaimFirstReadyAt] = s.record.readyAt.UTC().Format(time.RFC3339Nano)
+	}
+	if want[keys.ControllerFirstObservedAt] == "" && !s.record.readyAt.IsZero() {
+		want[keys.ControllerFirstObservedAt] = s.record.firstSeen.UTC().Format(time.RFC3339Nano)
+	}
+	return want
+}
+
+// wantsAnnotations says whether a write is due after Ready was published.
+func (r *Reconciler) wantsAnnotations(s *scope) bool {
+	return s.sandbox != nil && !maps.Equal(r.annotations(s), s.claim.Annotations)
+}
+
+func isReady(status extensionsv1beta1.SandboxClaimStatus) bool {
+	return meta.IsStatusConditionTrue(status.Conditions, agentsv1beta1.ConditionReady)
+}
+
+// forgive takes it lightly when somebody changed or deleted the claim at the moment of
+// a write: the next pass sees it.
+func (r *Reconciler) forgive(s *scope, err error) error {
+	if apierrors.IsConflict(err) {
+		r.wakeups.after(s.key(), conflictRetry)
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}

@@ -1,0 +1,91 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+)
+
+// Names of the indexes of the cache.
+const (
+	// indexSandboxByClaim finds Sandboxes by the UID of the claim that controls them.
+	indexSandboxByClaim = "claim.sandbox"
+	// indexClaimByPool finds claims by the name of the pool that they ask.
+	indexClaimByPool = "claim.pool"
+	// indexPoolByTemplate finds pools by the name of their template.
+	indexPoolByTemplate = "claim.pool.template"
+)
+
+// CacheByObject says what the cache keeps of the kinds that only this package reads.
+func CacheByObject() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: stripNode}}
+}
+
+// stripNode keeps of a node what says whether it is healthy.
+func stripNode(object any) (any, error) {
+	node, isNode := object.(*corev1.Node)
+	if !isNode {
+		return object, nil // a tombstone
+	}
+	node.ObjectMeta = metav1.ObjectMeta{
+		Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, DeletionTimestamp: node.DeletionTimestamp,
+	}
+	node.Spec = corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints}
+	var ready []corev1.NodeCondition
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			ready = append(ready, corev1.NodeCondition{Type: condition.Type, Status: condition.Status})
+		}
+	}
+	node.Status = corev1.NodeStatus{Conditions: ready}
+	return node, nil
+}
+
+// declareIndexes must run before the cache starts.
+func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		name   string
+		object client.Object
+		values client.IndexerFunc
+	}{
+		{indexSandboxByClaim, &agentsv1beta1.Sandbox{}, sandboxClaim},
+		{indexClaimByPool, &extensionsv1beta1.SandboxClaim{}, claimPool},
+		{indexPoolByTemplate, &extensionsv1beta1.SandboxWarmPool{}, poolTemplate},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
+			return fmt.Errorf("declare index %s: %w", index.name, err)
+		}
+	}
+	return nil
+}
+
+func sandboxClaim(object client.Object) []string {
+	if owner := extensionOwner(object, extensionsv1beta1.SandboxClaimKind); owner != nil {
+		return []string{string(owner.UID)}
+	}
+	return nil
+}
+
+func claimPool(object client.Object) []string {
+	if claim, isClaim := object.(*extensionsv1beta1.SandboxClaim); isClaim {
+		return []string{claim.Spec.WarmPoolRef.Name}
+	}
+	return nil
+}
+
+func poolTemplate(object client.Object) []string {
+	if pool, isPool := object.(*extensionsv1beta1.SandboxWarmPool); isPool {
+		return []string{pool.Spec.TemplateRef.Name}
+	}
+	return nil
+}

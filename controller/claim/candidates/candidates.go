@@ -1,0 +1,281 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package candidates knows which waiting Sandboxes a claim can have now, and which
+// claims wait for one. It is fed by events and holds nothing that the cache could not
+// tell again; every answer costs O(log n).
+//
+// A Sandbox is offered while it belongs to a pool and is usable, its Pod is ready and
+// stays, and its node is healthy. Of those it offers the oldest on the node that has
+// the most, so that what stays is spread over the nodes.
+package candidates
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Member is a Sandbox of a pool, as far as claims care.
+type Member struct {
+	// Namespace and Name are where it is found.
+	Namespace, Name string
+	// UID tells it from others that had its name.
+	UID types.UID
+	// Version is its resourceVersion.
+	Version string
+	// Pool is the name of the pool that controls it.
+	Pool string
+	// Created is when it was made.
+	Created time.Time
+	// Usable is true when nothing in the Sandbox itself speaks against handing it out.
+	Usable bool
+}
+
+// Pod is the Pod of a Sandbox, as far as claims care.
+type Pod struct {
+	// UID tells it from others that had its name.
+	UID types.UID
+	// Ready is true when the Pod is ready now and is not being deleted.
+	Ready bool
+	// Node is the node that it runs on.
+	Node string
+}
+
+// Pool names a pool.
+type Pool = types.NamespacedName
+
+// Claim names a claim.
+type Claim = types.NamespacedName
+
+// Index is the index. Its methods may be called at the same time.
+type Index struct {
+	wake func(Claim)
+
+	mu      sync.Mutex
+	members map[types.UID]*member
+	pods    map[types.UID]Pod
+	nodes   map[string]*node
+	pools   map[Pool]*pool
+	waits   map[Claim]Pool
+}
+
+// member is a Member and where it stands.
+type member struct {
+	Member
+	// taken is true while a claim works on it or has it.
+	taken bool
+	// stale is the version of which it is known that it is not the newest.
+	stale string
+	// offeredOn is the node under which it is offered; empty when it is not.
+	offeredOn string
+}
+
+// node is a node and the Sandboxes whose Pods run on it.
+type node struct {
+	healthy bool
+	// sandboxes are the UIDs of Sandboxes with a Pod there.
+	sandboxes map[types.UID]struct{}
+}
+
+// New makes an Index. It calls wake for a waiting claim when there is something to
+// take; wake must neither block nor call the Index.
+func New(wake func(Claim)) *Index {
+	return &Index{
+		wake:    wake,
+		members: map[types.UID]*member{},
+		pods:    map[types.UID]Pod{},
+		nodes:   map[string]*node{},
+		pools:   map[Pool]*pool{},
+		waits:   map[Claim]Pool{},
+	}
+}
+
+// SetMember notes a Sandbox of a pool as the cache has it now.
+func (i *Index) SetMember(seen Member) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	m, known := i.members[seen.UID]
+	if known && m.Pool != seen.Pool {
+		i.drop(m)
+		known = false
+	}
+	if !known {
+		m = &member{}
+		i.members[seen.UID] = m
+		i.poolOf(seen).size++
+	}
+	m.Member = seen
+	if m.stale != seen.Version {
+		m.stale = ""
+	}
+	i.settle(m)
+}
+
+// DropMember forgets a Sandbox that is gone or belongs to no pool any more.
+func (i *Index) DropMember(uid types.UID) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if m, known := i.members[uid]; known {
+		i.drop(m)
+	}
+}
+
+func (i *Index) drop(m *member) {
+	p := i.poolOf(m.Member)
+	i.withdraw(m)
+	delete(i.members, m.UID)
+	p.size--
+	i.tidy(p)
+}
+
+// SetPod notes the Pod of a Sandbox, whether a pool has that Sandbox or not.
+func (i *Index) SetPod(sandbox types.UID, seen Pod) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.leaveNode(sandbox)
+	i.pods[sandbox] = seen
+	if seen.Node != "" {
+		i.nodeOf(seen.Node).sandboxes[sandbox] = struct{}{}
+	}
+	if m, known := i.members[sandbox]; known {
+		i.settle(m)
+	}
+}
+
+// DropPod forgets a Pod that is gone, unless the Sandbox has another one by now.
+func (i *Index) DropPod(sandbox, pod types.UID) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.pods[sandbox].UID != pod {
+		return
+	}
+	i.leaveNode(sandbox)
+	delete(i.pods, sandbox)
+	if m, known := i.members[sandbox]; known {
+		i.settle(m)
+	}
+}
+
+func (i *Index) leaveNode(sandbox types.UID) {
+	name := i.pods[sandbox].Node
+	if n, known := i.nodes[name]; known {
+		delete(n.sandboxes, sandbox)
+		i.tidyNode(name)
+	}
+}
+
+// SetNode notes whether Sandboxes on a node may be handed out. A node of which
+// nothing is known counts as unhealthy.
+func (i *Index) SetNode(name string, healthy bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	n := i.nodeOf(name)
+	if n.healthy == healthy {
+		i.tidyNode(name)
+		return
+	}
+	n.healthy = healthy
+	for sandbox := range n.sandboxes {
+		if m, known := i.members[sandbox]; known {
+			i.settle(m)
+		}
+	}
+	i.tidyNode(name)
+}
+
+func (i *Index) nodeOf(name string) *node {
+	if _, known := i.nodes[name]; !known {
+		i.nodes[name] = &node{sandboxes: map[types.UID]struct{}{}}
+	}
+	return i.nodes[name]
+}
+
+// tidyNode forgets a node of which there is nothing to remember.
+func (i *Index) tidyNode(name string) {
+	if n := i.nodes[name]; !n.healthy && len(n.sandboxes) == 0 {
+		delete(i.nodes, name)
+	}
+}
+
+// settle offers or withdraws a member as what is known of it says.
+func (i *Index) settle(m *member) {
+	pod := i.pods[m.UID]
+	n, known := i.nodes[pod.Node]
+	fit := m.Usable && !m.taken && m.stale == "" && pod.Ready && known && n.healthy
+	if fit && m.offeredOn == pod.Node {
+		return
+	}
+	i.withdraw(m)
+	if fit {
+		p := i.poolOf(m.Member)
+		m.offeredOn = pod.Node
+		p.offer(m)
+		i.call(p)
+	}
+}
+
+func (i *Index) withdraw(m *member) {
+	if m.offeredOn != "" {
+		i.poolOf(m.Member).withdraw(m)
+		m.offeredOn = ""
+	}
+}
+
+// Take gives a claim the best Sandbox of a pool that refuse does not turn down. It is
+// nobody else's until Return or DropMember. Without one, the claim waits and is woken
+// when there is something to take.
+func (i *Index) Take(from Pool, claim Claim, refuse func(Member) bool) (Member, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p := i.pool(from)
+	if m := p.best(refuse); m != nil {
+		m.taken = true
+		i.withdraw(m)
+		i.leave(claim)
+		return m.Member, true
+	}
+	i.queue(p, claim)
+	return Member{}, false
+}
+
+// TakeByUID gives a claim a certain Sandbox, offered or not, unless somebody has it.
+func (i *Index) TakeByUID(uid types.UID) (Member, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	m, known := i.members[uid]
+	if !known || m.taken {
+		return Member{}, false
+	}
+	m.taken = true
+	i.withdraw(m)
+	return m.Member, true
+}
+
+// Return gives back what Take gave. If the version that was taken proved to be out of
+// date, it is offered again only once a newer one is seen.
+func (i *Index) Return(taken Member, outdated bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	m, known := i.members[taken.UID]
+	if !known {
+		return
+	}
+	m.taken = false
+	if outdated && m.Version == taken.Version {
+		m.stale = taken.Version
+	}
+	i.settle(m)
+}
+
+// Size is the number of Sandboxes that a pool has, and of those that it offers.
+func (i *Index) Size(of Pool) (members, offered int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p, known := i.pools[of]
+	if !known {
+		return 0, 0
+	}
+	return p.size, p.offered
+}

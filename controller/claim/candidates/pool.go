@@ -1,0 +1,119 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package candidates
+
+import (
+	"cmp"
+	"container/list"
+
+	"k8s.io/utils/third_party/forked/golang/btree"
+)
+
+// degree is the fan-out of the trees.
+const degree = 16
+
+// pool is what one pool offers and who waits for it.
+type pool struct {
+	name Pool
+	// size is the number of members, offered or not.
+	size int
+	// offered is the number of members that are offered.
+	offered int
+	// nodes are the shelves that hold something, the fullest first.
+	nodes  *btree.BTree[*shelf]
+	byNode map[string]*shelf
+
+	// waiting are the claims that wait, the first to come first; called are those that
+	// were woken and have not come back yet.
+	waiting *list.List
+	queued  map[Claim]*list.Element
+	called  map[Claim]struct{}
+}
+
+// shelf holds what a pool offers on one node, the oldest first.
+type shelf struct {
+	node    string
+	members *btree.BTree[*member]
+}
+
+func newPool(name Pool) *pool {
+	return &pool{
+		name:    name,
+		nodes:   btree.New(degree, fuller),
+		byNode:  map[string]*shelf{},
+		waiting: list.New(),
+		queued:  map[Claim]*list.Element{},
+		called:  map[Claim]struct{}{},
+	}
+}
+
+// fuller orders shelves by how much they hold.
+func fuller(a, b *shelf) bool {
+	return cmp.Or(cmp.Compare(b.members.Len(), a.members.Len()), cmp.Compare(a.node, b.node)) < 0
+}
+
+func older(a, b *member) bool {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) < 0
+}
+
+func (p *pool) offer(m *member) {
+	s, known := p.byNode[m.offeredOn]
+	if !known {
+		s = &shelf{node: m.offeredOn, members: btree.New(degree, older)}
+		p.byNode[s.node] = s
+	}
+	p.nodes.Delete(s)
+	s.members.ReplaceOrInsert(m)
+	p.nodes.ReplaceOrInsert(s)
+	p.offered++
+}
+
+func (p *pool) withdraw(m *member) {
+	s := p.byNode[m.offeredOn]
+	p.nodes.Delete(s)
+	s.members.Delete(m)
+	if s.members.Len() == 0 {
+		delete(p.byNode, s.node)
+	} else {
+		p.nodes.ReplaceOrInsert(s)
+	}
+	p.offered--
+}
+
+// best is the first member in order that is not refused; nil when there is none.
+func (p *pool) best(refuse func(Member) bool) *member {
+	var found *member
+	p.nodes.Ascend(func(s *shelf) bool {
+		s.members.Ascend(func(m *member) bool {
+			if refuse == nil || !refuse(m.Member) {
+				found = m
+			}
+			return found == nil
+		})
+		return found == nil
+	})
+	return found
+}
+
+// empty says that there is nothing to remember of the pool.
+func (p *pool) empty() bool {
+	return p.size == 0 && p.waiting.Len() == 0 && len(p.called) == 0
+}
+
+func (i *Index) poolOf(m Member) *pool {
+	return i.pool(Pool{Namespace: m.Namespace, Name: m.Pool})
+}
+
+func (i *Index) pool(name Pool) *pool {
+	if _, known := i.pools[name]; !known {
+		i.pools[name] = newPool(name)
+	}
+	return i.pools[name]
+}
+
+func (i *Index) tidy(p *pool) {
+	if p.empty() {
+		delete(i.pools, p.name)
+	}
+}

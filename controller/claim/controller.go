@@ -1,0 +1,171 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+)
+
+// fieldOwner is the name under which the apiserver records this controller's writes.
+const fieldOwner = client.FieldOwner("sandboxclaim-controller")
+
+// +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxclaims,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxclaims/status,verbs=get;patch
+// +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxclaims/finalizers,verbs=update
+// +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxwarmpools;sandboxtemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods;nodes;namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Settings are what the platform engineer decides for the claim controller.
+type Settings struct {
+	// Platform is the platform configuration.
+	Platform *config.Platform
+	// LabelDomains are the domains of labels that claims may set.
+	LabelDomains []string
+	// ConcurrentWorkers is how many claims are worked on at once.
+	ConcurrentWorkers int
+	// ColdStartAfter is how long a claim waits for its pool to refill before a new
+	// Sandbox is started for it. 0 waits for nothing.
+	ColdStartAfter time.Duration
+	// BindTimeout is how long a claim may be without a Sandbox, unless it says
+	// otherwise itself. 0 sets no bound.
+	BindTimeout time.Duration
+	// NoEvents keeps Events of claims back.
+	NoEvents bool
+	// NoTimes keeps the annotations that tell times back.
+	NoTimes bool
+}
+
+// Reconciler gives claims their Sandboxes.
+type Reconciler struct {
+	client   client.Client
+	live     client.Reader
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	settings Settings
+
+	index   *candidates.Index
+	memory  memory
+	wakeups wakeups
+	metrics *metrics
+	// inherited are the claims that an earlier leader may have served.
+	inherited inherited
+}
+
+// New makes a Reconciler. The client reads from a cache with the indexes that
+// SetupWithManager declares and sees its own writes; live reads from the apiserver.
+func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
+	r := &Reconciler{client: cached, live: live, recorder: recorder, clock: clk, settings: settings}
+	r.index = candidates.New(func(claim candidates.Claim) { r.wakeups.now(claim) })
+	r.metrics = newMetrics(r.index)
+	return r
+}
+
+// phase is one part of the work on a claim. Its error ends the pass.
+type phase func(context.Context, *scope) error
+
+// Reconcile brings one claim closer to its spec and writes its status once at most.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if err := r.inherited.load(ctx, r.live); err != nil {
+		return ctrl.Result{}, err
+	}
+	claim, err := lookup.Object(ctx, r.client, request.Namespace, request.Name, &extensionsv1beta1.SandboxClaim{})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if claim == nil || claim.DeletionTimestamp != nil {
+		r.release(request)
+		return ctrl.Result{}, nil
+	}
+	s, err := r.gather(ctx, claim)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	for _, run := range r.phases(s) {
+		if s.problem = run(ctx, s); s.problem != nil || s.silent {
+			break
+		}
+	}
+	return ctrl.Result{}, r.conclude(ctx, s)
+}
+
+// phases are the parts in their order: each may rest on what those before it set.
+func (r *Reconciler) phases(s *scope) []phase {
+	if s.expired() {
+		return []phase{r.phaseExpiry}
+	}
+	return []phase{r.phaseRecover, r.phaseMetadata, r.phaseAssign, r.phaseMaintain}
+}
+
+// release forgets a claim that is gone.
+func (r *Reconciler) release(request ctrl.Request) {
+	r.index.Leave(request.NamespacedName)
+	if known := r.memory.forget(request.NamespacedName); known != nil {
+		r.inherited.settle(known.uid)
+		r.abandon(known)
+	}
+}
+
+// abandon gives back a Sandbox whose adoption was never answered. Should that write
+// still arrive, the Sandbox is the claim's and goes with it.
+func (r *Reconciler) abandon(known *record) {
+	if known.adopting != nil {
+		r.index.Return(known.adopting.Member, false)
+		known.adopting = nil
+	}
+}
+
+// conclude writes the status, tells of it, and sets the timer for the next pass.
+func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
+	problem := s.problem
+	if !s.waits {
+		r.index.Leave(s.key())
+	}
+	switch {
+	case s.silent:
+	case s.mayPass():
+	default:
+		if err := r.publish(ctx, s); err != nil {
+			return err
+		}
+	}
+	if !s.expired() {
+		s.wakeAt(s.expiresAt())
+	}
+	if !s.wake.IsZero() {
+		r.wakeups.after(s.key(), s.wake.Sub(s.now))
+	}
+	return outcome(problem)
+}
+
+// publish writes the status if it changed, and then what follows from it.
+func (r *Reconciler) publish(ctx context.Context, s *scope) error {
+	desired := desiredStatus(s)
+	if equality.Semantic.DeepEqual(s.claim.Status, desired) {
+		return r.annotate(ctx, s)
+	}
+	claim := s.claim.DeepCopy()
+	claim.Status = desired
+	patch := client.MergeFromWithOptions(s.claim, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, claim, patch, fieldOwner); err != nil {
+		return r.forgive(s, fmt.Errorf("write status: %w", err))
+	}
+	r.tell(s, desired)
+	r.measure(s, desired)
+	return nil
+}

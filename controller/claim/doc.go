@@ -1,0 +1,49 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package claim gives each SandboxClaim one Sandbox: a waiting one of its pool, or
+// else a new one, and says in the claim's status which one it is and how it does.
+//
+// A pass reads everything it needs into a scope (gather.go), runs the phases in order
+// (phase_*.go) and concludes with one status write at most. What is decided is a pure
+// function (adoptable.go, metadata.go, refusal.go, lifecycle.go, status.go); a phase
+// only carries it out.
+//
+// The hot path costs two writes until the claim is Ready: one on the Sandbox, locked
+// by its resourceVersion, which makes the claim its controller and is the durable
+// record of the assignment, and one of the claim's status with name, addresses and
+// Ready together. The annotations follow in one more, after Ready is visible.
+//
+// # One Sandbox for one claim
+//
+// Two claims never get one Sandbox, because the write that takes it is locked by the
+// version that was seen to belong to the pool. One claim never gets two, because:
+//
+//   - what this process tried for a claim is remembered (memory.go). A write whose
+//     outcome is unknown is repeated on the same object until it is known; nothing
+//     else is tried before;
+//   - before it creates a Sandbox, before it takes a second one, and before it takes
+//     the first one for a claim that an earlier leader may have served, it reads from
+//     the apiserver whether the claim has one (barrier.go). A cache that lags can
+//     therefore delay a decision and never change it.
+//
+// # Decisions
+//
+// 2026-11-29: Claims that are younger than this process's lead by a minute skip the
+// live read before their first adoption: nobody else can have served them, and it
+// would add a round trip to every claim.
+//
+// 2026-11-29: A Sandbox that was lost is SandboxMissing for a claim that was Ready
+// once, also when it expired, was retained and had its shutdownTime moved later: what
+// ran in it is gone, and the client must know.
+//
+// 2026-11-29: The time of a claim counts from when this process first saw it and not
+// from its creationTimestamp, which knows no fractions and another clock: a NotFound
+// reason is never published too early.
+//
+// 2026-11-29: A bound claim follows the template that its Sandbox names and not the one
+// that its pool names now, and goes on without either.
+//
+// 2026-11-29: bind-timeout ends in ClaimExpired and the claim's own shutdownPolicy, so
+// that clients see a reason that they know.
+package claim

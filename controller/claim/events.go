@@ -1,0 +1,57 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+)
+
+// Reasons and actions of Events.
+const (
+	eventAdopted     = "SandboxAdopted"
+	eventProvisioned = "SandboxProvisioned"
+
+	actionAdoption     = "Adoption"
+	actionProvisioning = "Provisioning"
+	actionExpired      = "Claim Expired"
+	actionDeleting     = "Deleting"
+	actionReconciling  = "Reconciling"
+)
+
+// tellLaunch tells which Sandbox the claim got.
+func (r *Reconciler) tellLaunch(s *scope) {
+	if s.launched == blueprint.LaunchWarm {
+		r.event(s, corev1.EventTypeNormal, eventAdopted, actionAdoption, fmt.Sprintf("Adopted warm pool Sandbox %q", s.sandbox.Name))
+		return
+	}
+	r.event(s, corev1.EventTypeNormal, eventProvisioned, actionProvisioning, fmt.Sprintf("Created Sandbox %q", s.sandbox.Name))
+}
+
+// tell tells of the ends that a status that was just written speaks of.
+func (r *Reconciler) tell(s *scope, desired extensionsv1beta1.SandboxClaimStatus) {
+	ready := meta.FindStatusCondition(desired.Conditions, agentsv1beta1.ConditionReady)
+	if ready == nil || ready.Reason == storedReason(s.claim) {
+		return
+	}
+	switch ready.Reason {
+	case ReasonClaimExpired:
+		r.event(s, corev1.EventTypeNormal, ReasonClaimExpired, actionExpired, "Claim expired")
+	case ReasonSandboxMissing:
+		r.event(s, corev1.EventTypeWarning, ReasonSandboxMissing, actionReconciling,
+			"The Sandbox of the claim was deleted, and with it what ran there. Delete the claim and make a new one.")
+	}
+}
+
+func (r *Reconciler) event(s *scope, kind, reason, action, note string) {
+	if !r.settings.NoEvents {
+		r.recorder.Eventf(s.claim, nil, kind, reason, action, "%s", note)
+	}
+}

@@ -1,0 +1,71 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+)
+
+// gather reads everything that a pass needs. An error means that nothing is known, so
+// that nothing may be said or done.
+func (r *Reconciler) gather(ctx context.Context, claim *extensionsv1beta1.SandboxClaim) (*scope, error) {
+	now := r.clock.Now()
+	s := &scope{
+		claim:        claim,
+		now:          now,
+		record:       r.memory.of(client.ObjectKeyFromObject(claim), claim.UID, now),
+		owned:        map[string]*agentsv1beta1.Sandbox{},
+		bindDeadline: bindDeadline(claim, r.settings.BindTimeout),
+	}
+	var controlled agentsv1beta1.SandboxList
+	err := r.client.List(ctx, &controlled, client.InNamespace(claim.Namespace), client.MatchingFields{indexSandboxByClaim: string(claim.UID)}, lookup.Eventually)
+	if err != nil {
+		return nil, fmt.Errorf("list the Sandboxes of the claim: %w", err)
+	}
+	for i := range controlled.Items {
+		s.owned[controlled.Items[i].Name] = &controlled.Items[i]
+	}
+	for _, name := range []string{claim.Status.SandboxStatus.Name, s.record.bound, claim.Name} {
+		if err := r.gatherNamed(ctx, s, name); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// gatherNamed looks at the Sandbox of a name, which may be newer than the list, or
+// gone.
+func (r *Reconciler) gatherNamed(ctx context.Context, s *scope, name string) error {
+	if name == "" {
+		return nil
+	}
+	sandbox, err := lookup.Object(ctx, r.client, s.claim.Namespace, name, &agentsv1beta1.Sandbox{})
+	if err != nil {
+		return err
+	}
+	s.note(name, sandbox)
+	return nil
+}
+
+// note sorts what was read under a name; nil when there is nothing.
+func (s *scope) note(name string, sandbox *agentsv1beta1.Sandbox) {
+	delete(s.owned, name)
+	if name == s.claim.Name {
+		s.namesake = nil
+	}
+	switch {
+	case sandbox == nil:
+	case serves(sandbox, s.claim):
+		s.owned[name] = sandbox
+	case name == s.claim.Name:
+		s.namesake = sandbox
+	}
+}

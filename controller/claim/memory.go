@@ -1,0 +1,73 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+)
+
+// record is what this process knows of a claim that no object says yet. Only the
+// worker that has the claim reads or changes it.
+type record struct {
+	uid types.UID
+	// firstSeen is when this process first worked on the claim.
+	firstSeen time.Time
+	// readyAt is when this process first published that the claim is Ready.
+	readyAt time.Time
+	// touched is true once this process sent a write that may have given the claim a
+	// Sandbox.
+	touched bool
+	// bound is the name of the Sandbox that it has for certain.
+	bound string
+	// askedAt is when this process first could ask the pool for a Sandbox.
+	askedAt time.Time
+	// adopting is the adoption that was sent and not answered.
+	adopting *adoption
+	// creating is true while a creation was sent and not answered.
+	creating bool
+}
+
+// adoption is an attempt to take one Sandbox of a pool.
+type adoption struct {
+	candidates.Member
+	// version is the resourceVersion by which the write is locked.
+	version string
+}
+
+// memory holds the records by the names of their claims.
+type memory struct {
+	mu      sync.Mutex
+	records map[types.NamespacedName]*record
+}
+
+// of gives the record of a claim. A claim of the same name that is another one gets a
+// record of its own.
+func (m *memory) of(claim types.NamespacedName, uid types.UID, now time.Time) *record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known, found := m.records[claim]; found && known.uid == uid {
+		return known
+	}
+	if m.records == nil {
+		m.records = map[types.NamespacedName]*record{}
+	}
+	made := &record{uid: uid, firstSeen: now}
+	m.records[claim] = made
+	return made
+}
+
+// forget drops the record of a claim that is gone and gives it out a last time; nil
+// when there is none.
+func (m *memory) forget(claim types.NamespacedName) *record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.records[claim]
+	delete(m.records, claim)
+	return known
+}

@@ -1,0 +1,161 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+)
+
+const (
+	// unknownTemplate is the template of a Sandbox that names none.
+	unknownTemplate = "__unknown__"
+
+	labelNamespace = "namespace"
+	labelLaunch    = "launch_type"
+	labelTemplate  = "sandbox_template"
+)
+
+// metrics are what the claim controller counts and measures.
+type metrics struct {
+	fromWebhook, fromController, fromClient *prometheus.HistogramVec
+
+	launches  *prometheus.CounterVec
+	failures  *prometheus.CounterVec
+	conflicts prometheus.Counter
+	waiting   prometheus.GaugeFunc
+}
+
+func newMetrics(index *candidates.Index) *metrics {
+	return &metrics{
+		fromWebhook: latency("agent_sandbox_claim_startup_latency_ms",
+			"Milliseconds from when a webhook first saw a claim until it was Ready."),
+		fromController: latency("agent_sandbox_claim_controller_startup_latency_ms",
+			"Milliseconds from when the platform first saw a claim until it was Ready."),
+		fromClient: latency("agent_sandbox_client_claim_startup_latency_ms",
+			"Milliseconds from when the client asked until its claim was Ready."),
+		launches: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "agent_sandbox_claim_creation_total", Help: "Claims that got a Sandbox.",
+		}, []string{labelNamespace, labelTemplate, labelLaunch, "warmpool_name", "pod_condition", "created_by"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "agent_sandbox_claim_failures_total", Help: "Times that a claim came into trouble, by the reason of its Ready condition.",
+		}, []string{"reason"}),
+		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "agent_sandbox_claim_adoption_conflicts_total", Help: "Sandboxes of pools that changed while a claim was taking them.",
+		}),
+		waiting: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "agent_sandbox_claims_waiting", Help: "Claims that wait for their pools to refill.",
+		}, func() float64 { return float64(index.TotalWaiting()) }),
+	}
+}
+
+// latency is a histogram whose buckets begin where a warm claim ends.
+func latency(name, help string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: name, Help: help,
+		Buckets: []float64{
+			1, 2, 5, 10, 20, 35, 50, 75, 100, 250, 500, 750, 1000, 1250, 1500, 2000, 2500, 5000, 10000, 30000, 60000, 120000, 240000,
+		},
+	}, []string{labelLaunch, labelTemplate})
+}
+
+// register publishes the metrics.
+func (m *metrics) register(to prometheus.Registerer) error {
+	for _, c := range []prometheus.Collector{m.fromWebhook, m.fromController, m.fromClient, m.launches, m.failures, m.conflicts, m.waiting} {
+		if err := to.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countLaunch counts a claim that got its Sandbox.
+func (r *Reconciler) countLaunch(s *scope) {
+	condition := "not_ready"
+	if meta.IsStatusConditionTrue(s.sandbox.Status.Conditions, agentsv1beta1.ConditionReady) {
+		condition = "ready"
+	}
+	creator := s.sandbox.Labels[keys.CreatedBy]
+	if creator == "" {
+		creator = "unknown"
+	}
+	r.metrics.launches.WithLabelValues(s.claim.Namespace, templateLabel(s.sandbox), s.launched,
+		s.claim.Spec.WarmPoolRef.Name, condition, creator).Inc()
+}
+
+// measure follows a status that was just written: troubles by reason, and the time
+// until the claim was Ready for the first time.
+func (r *Reconciler) measure(s *scope, desired extensionsv1beta1.SandboxClaimStatus) {
+	ready := meta.FindStatusCondition(desired.Conditions, agentsv1beta1.ConditionReady)
+	if inTrouble(ready.Reason) && ready.Reason != storedReason(s.claim) {
+		r.metrics.failures.WithLabelValues(ready.Reason).Inc()
+	}
+	if !isReady(desired) {
+		return
+	}
+	if !wasReady(s.claim, s.record) {
+		s.record.readyAt = r.clock.Now()
+		r.measureLatency(s, s.record.readyAt)
+	}
+	if r.wantsAnnotations(s) {
+		r.wakeups.after(s.key(), conflictRetry)
+	}
+}
+
+func (r *Reconciler) measureLatency(s *scope, ready time.Time) {
+	launch, template := s.sandbox.Labels[keys.LaunchType], templateLabel(s.sandbox)
+	for _, measured := range []struct {
+		histogram *prometheus.HistogramVec
+		since     time.Time
+	}{
+		{r.metrics.fromWebhook, timeIn(s.claim, keys.WebhookFirstObservedAt)},
+		{r.metrics.fromController, firstObserved(s)},
+		{r.metrics.fromClient, timeIn(s.claim, keys.ClientFirstRequestedAt)},
+	} {
+		if span := ready.Sub(measured.since); !measured.since.IsZero() && span >= 0 {
+			measured.histogram.WithLabelValues(launch, template).Observe(float64(span) / float64(time.Millisecond))
+		}
+	}
+}
+
+// firstObserved is when the platform first saw a claim.
+func firstObserved(s *scope) time.Time {
+	if at := timeIn(s.claim, keys.ControllerFirstObservedAt); !at.IsZero() {
+		return at
+	}
+	return s.record.firstSeen
+}
+
+func timeIn(claim *extensionsv1beta1.SandboxClaim, annotation string) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, claim.Annotations[annotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func templateLabel(sandbox *agentsv1beta1.Sandbox) string {
+	if name := templateOf(sandbox); name != "" {
+		return name
+	}
+	return unknownTemplate
+}
+
+// inTrouble says whether a reason is one that somebody should look at.
+func inTrouble(reason string) bool {
+	switch reason {
+	case ReasonTemplateNotFound, ReasonWarmPoolNotFound, ReasonAdoptionConflict, ReasonInvalidMetadata, ReasonEnvVarsInjectionRejected,
+		ReasonVolumeClaimTemplatesError, ReasonSandboxMissing, ReasonReconcilerError, agentsv1beta1.ReasonPodFailed:
+		return true
+	default:
+		return false
+	}
+}

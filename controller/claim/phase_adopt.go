@@ -1,0 +1,226 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+)
+
+// adoptionTries is how many Sandboxes a pass may lose to others before it says so.
+const adoptionTries = 3
+
+// adopt takes a waiting Sandbox of the pool, if there is one.
+func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
+	unfit := map[types.UID]struct{}{}
+	for lost := 0; lost < adoptionTries; {
+		attempt, found := r.candidate(ctx, s, unfit)
+		if !found {
+			return nil
+		}
+		if err := r.proveFor(ctx, s, attempt); err != nil || s.silent || s.sandbox != nil {
+			return err
+		}
+		fits, err := r.tryAdopt(ctx, s, attempt, unfit)
+		if err != nil || s.sandbox != nil {
+			return err
+		}
+		if fits {
+			lost++
+		}
+	}
+	s.wakeAt(s.now.Add(staleRetry))
+	return refuse(ReasonAdoptionConflict, "%d Sandboxes of pool %q went to others at the same moment", adoptionTries, s.pool.Name)
+}
+
+// candidate is the Sandbox to try next: the one whose adoption was never answered, the
+// one that the claim names already, or else the best of the index.
+func (r *Reconciler) candidate(ctx context.Context, s *scope, unfit map[types.UID]struct{}) (adoption, bool) {
+	if s.record.adopting != nil {
+		return *s.record.adopting, true
+	}
+	if named, found := r.named(ctx, s); found {
+		if _, tried := unfit[named.UID]; !tried {
+			return adoption{Member: named}, true
+		}
+		r.index.Return(named, false)
+	}
+	member, found := r.index.Take(s.poolKey(), s.key(), func(m candidates.Member) bool {
+		_, refused := unfit[m.UID]
+		return refused
+	})
+	return adoption{Member: member}, found
+}
+
+// named takes the Sandbox that the claim's annotation names, if its pool still has it.
+func (r *Reconciler) named(ctx context.Context, s *scope) (candidates.Member, bool) {
+	name := namedBefore(s.claim)
+	if name == "" {
+		return candidates.Member{}, false
+	}
+	sandbox, err := lookup.Object(ctx, r.client, s.claim.Namespace, name, &agentsv1beta1.Sandbox{})
+	if err != nil || sandbox == nil || !ofPool(sandbox, s.pool) {
+		return candidates.Member{}, false
+	}
+	return r.index.TakeByUID(sandbox.UID)
+}
+
+// ofPool says whether a Sandbox belongs to a pool and may be handed out.
+func ofPool(sandbox *agentsv1beta1.Sandbox, pool *extensionsv1beta1.SandboxWarmPool) bool {
+	name, belongs := poolOf(sandbox)
+	return belongs && name == pool.Name && handable(sandbox)
+}
+
+// proveFor passes the barrier before a Sandbox is taken that may not be the claim's
+// first. What was taken from the index is given back unless it passes.
+func (r *Reconciler) proveFor(ctx context.Context, s *scope, attempt adoption) error {
+	if s.record.adopting != nil || !r.mustProve(s) {
+		return nil
+	}
+	err := r.prove(ctx, s)
+	if err != nil || s.silent || s.sandbox != nil {
+		r.index.Return(attempt.Member, false)
+	}
+	return err
+}
+
+// tryAdopt tries to take one Sandbox. It reports false for one that turned out not to
+// be fit, and true for one that was lost to somebody else.
+func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, unfit map[types.UID]struct{}) (fits bool, err error) {
+	unfit[attempt.UID] = struct{}{}
+	sandbox, err := lookup.Object(ctx, r.client, s.claim.Namespace, attempt.Name, &agentsv1beta1.Sandbox{})
+	if err != nil {
+		r.leaveAlone(s, attempt)
+		return false, err
+	}
+	if sandbox == nil || sandbox.UID != attempt.UID || !ofPool(sandbox, s.pool) {
+		r.giveBack(s, attempt, true)
+		return false, nil
+	}
+	if stale, err := r.stale(ctx, s, sandbox); err != nil || stale {
+		r.leaveAlone(s, attempt)
+		return false, err
+	}
+	for sandbox != nil && s.sandbox == nil {
+		if err := r.transfer(ctx, s, attempt, sandbox); err != nil {
+			return true, err
+		}
+		if s.sandbox == nil {
+			sandbox, err = r.contested(ctx, s, attempt)
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// stale says whether the pool's strategy forbids to hand out a Sandbox because the
+// template describes another one now.
+func (r *Reconciler) stale(ctx context.Context, s *scope, sandbox *agentsv1beta1.Sandbox) (bool, error) {
+	if s.record.adopting != nil || !judgesStaleness(s.pool) {
+		return false, nil
+	}
+	options, err := r.options(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	return blueprint.Stale(sandbox, s.template, options)
+}
+
+// transfer makes the claim the controller of a Sandbox, in one write that is locked by
+// the version that belongs to the pool. When somebody else wrote first, it leaves
+// neither an error nor a Sandbox.
+func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, sandbox *agentsv1beta1.Sandbox) error {
+	pod, err := r.podMetadata(ctx, s, sandbox)
+	if err != nil {
+		r.leaveAlone(s, attempt)
+		return err
+	}
+	attempt.version = sandbox.ResourceVersion
+	s.record.touched, s.record.adopting = true, &attempt
+	taken := handOver(sandbox, s.claim, pod)
+	err = r.client.Patch(ctx, taken, client.MergeFromWithOptions(sandbox, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	switch {
+	case err == nil:
+		r.bind(s, taken, blueprint.LaunchWarm)
+		return nil
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		r.metrics.conflicts.Inc()
+		return nil
+	case settled(err):
+		r.giveBack(s, attempt, true)
+	}
+	return fmt.Errorf("take Sandbox %q from pool %q: %w", sandbox.Name, s.pool.Name, err)
+}
+
+// contested looks at a Sandbox that changed while it was being taken. It may be the
+// claim's already. One that only had its status written is given for another try.
+func (r *Reconciler) contested(ctx context.Context, s *scope, attempt adoption) (*agentsv1beta1.Sandbox, error) {
+	sandbox, err := lookup.Object(ctx, r.live, s.claim.Namespace, attempt.Name, &agentsv1beta1.Sandbox{})
+	switch {
+	case err != nil:
+		return nil, err
+	case sandbox != nil && sandbox.UID == attempt.UID && serves(sandbox, s.claim):
+		r.bind(s, sandbox, blueprint.LaunchWarm)
+		return sandbox, nil
+	case sandbox != nil && sandbox.UID == attempt.UID && ofPool(sandbox, s.pool) && usable(sandbox) &&
+		sandbox.ResourceVersion != s.record.adopting.version:
+		return sandbox, nil
+	default:
+		r.giveBack(s, attempt, true)
+		return nil, nil
+	}
+}
+
+// leaveAlone gives back a Sandbox of which nothing was written yet. One whose adoption
+// was never answered stays the claim's to try.
+func (r *Reconciler) leaveAlone(s *scope, attempt adoption) {
+	if s.record.adopting == nil {
+		r.index.Return(attempt.Member, false)
+	}
+}
+
+// giveBack ends an attempt that certainly failed.
+func (r *Reconciler) giveBack(s *scope, attempt adoption, outdated bool) {
+	s.record.adopting = nil
+	r.index.Return(attempt.Member, outdated)
+}
+
+// bind notes that the claim has its Sandbox.
+func (r *Reconciler) bind(s *scope, sandbox *agentsv1beta1.Sandbox, launched string) {
+	s.record.touched, s.record.adopting, s.record.creating, s.record.bound = true, nil, false, sandbox.Name
+	s.sandbox, s.launched = sandbox, launched
+	s.owned[sandbox.Name] = sandbox
+	r.inherited.settle(s.claim.UID)
+	r.tellLaunch(s)
+	r.countLaunch(s)
+}
+
+// podMetadata is what the metadata of the Sandbox's Pod is to be.
+func (r *Reconciler) podMetadata(ctx context.Context, s *scope, sandbox *agentsv1beta1.Sandbox) (agentsv1beta1.PodMetadata, error) {
+	template := s.template
+	if template == nil || template.Name != templateOf(sandbox) {
+		named, err := lookup.Object(ctx, r.client, s.claim.Namespace, templateOf(sandbox), &extensionsv1beta1.SandboxTemplate{})
+		if err != nil {
+			return agentsv1beta1.PodMetadata{}, err
+		}
+		template = named
+	}
+	if template == nil {
+		template = asTemplate(sandbox)
+	}
+	pod, err := blueprint.ClaimPodMetadata(s.claim, template)
+	return pod, inWordsOfContract(s.claim, template, err)
+}

@@ -1,0 +1,126 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+)
+
+const (
+	// notFoundAfter is how old a claim must be before it is told that its pool or
+	// template does not exist: the three are often applied in one go.
+	notFoundAfter = 2 * time.Second
+	// notFoundRecheck is when it is looked for again, should its event be missed.
+	notFoundRecheck = time.Minute
+	// pendingRecheck is when a Sandbox in the place of the claim's is looked at again.
+	pendingRecheck = 200 * time.Millisecond
+)
+
+// phaseAssign gives a claim that has no Sandbox one: of its pool, or else a new one.
+func (r *Reconciler) phaseAssign(ctx context.Context, s *scope) error {
+	if s.sandbox != nil || s.missing {
+		return nil
+	}
+	if s.namesake != nil && !leaving(s) {
+		return nameTaken(s)
+	}
+	if err := r.findBlueprint(ctx, s); err != nil || s.silent {
+		return err
+	}
+	if s.record.askedAt.IsZero() {
+		s.record.askedAt = s.now
+	}
+	if fromPool(s) {
+		if err := r.adopt(ctx, s); err != nil || s.silent || s.sandbox != nil {
+			return err
+		}
+		if until := s.record.askedAt.Add(r.settings.ColdStartAfter); s.now.Before(until) && r.refills(s) {
+			s.silent, s.waits = true, true
+			s.wakeAt(until)
+			return nil
+		}
+	}
+	return r.create(ctx, s)
+}
+
+// fromPool says whether a waiting Sandbox can serve the claim: it has no variables or
+// volumes of its own, and no creation is on its way. What was begun is finished.
+func fromPool(s *scope) bool {
+	return s.record.adopting != nil || len(s.claim.Spec.Env) == 0 && len(s.claim.Spec.VolumeClaimTemplates) == 0 && !s.record.creating
+}
+
+func (r *Reconciler) refills(s *scope) bool {
+	members, _ := r.index.Size(s.poolKey())
+	return refills(s.pool, members)
+}
+
+// leaving says whether the Sandbox in the place of the claim's is about to go.
+func leaving(s *scope) bool {
+	return s.namesake.DeletionTimestamp != nil || servedNamesake(s.namesake, s.claim)
+}
+
+func nameTaken(s *scope) error {
+	return refuse(ReasonReconcilerError,
+		"sandbox %q is not controlled by claim %q. Please use a different claim name or delete the sandbox manually", s.namesake.Name, s.claim.Name)
+}
+
+// pending says that the place of the claim's Sandbox is not free yet.
+func pending(s *scope) error {
+	s.wakeAt(s.now.Add(pendingRecheck))
+	return refuse(ReasonSandboxCreatePending, messageCreatePending)
+}
+
+// findBlueprint finds the pool that the claim asks and the pool's template.
+func (r *Reconciler) findBlueprint(ctx context.Context, s *scope) error {
+	name := s.claim.Spec.WarmPoolRef.Name
+	pool, err := find(ctx, r, s, name, &extensionsv1beta1.SandboxWarmPool{})
+	if err != nil || s.silent {
+		return err
+	}
+	if pool == nil {
+		return refuse(ReasonWarmPoolNotFound, "SandboxWarmPool %q not found", name)
+	}
+	name = pool.Spec.TemplateRef.Name
+	template, err := find(ctx, r, s, name, &extensionsv1beta1.SandboxTemplate{})
+	if err != nil || s.silent {
+		return err
+	}
+	if template == nil {
+		return refuse(ReasonTemplateNotFound, "SandboxTemplate %q not found", name)
+	}
+	s.pool, s.template = pool, template
+	return nil
+}
+
+// find reads an object that the claim needs: from the cache, and from the apiserver
+// before it is called absent. Until the claim is old enough for that, the pass falls
+// silent.
+func find[T client.Object](ctx context.Context, r *Reconciler, s *scope, name string, into T) (T, error) {
+	var none T
+	found, err := lookup.Object(ctx, r.client, s.claim.Namespace, name, into)
+	if err != nil {
+		return none, err
+	}
+	if any(found) != any(none) {
+		return found, nil
+	}
+	if due := s.record.firstSeen.Add(notFoundAfter); s.now.Before(due) {
+		s.silent = true
+		s.wakeAt(due)
+		return none, nil
+	}
+	s.wakeAt(s.now.Add(notFoundRecheck))
+	fresh, isObject := into.DeepCopyObject().(T)
+	if !isObject {
+		return none, fmt.Errorf("copy %T", into)
+	}
+	return lookup.Object(ctx, r.live, s.claim.Namespace, name, fresh)
+}

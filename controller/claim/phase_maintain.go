@@ -1,0 +1,77 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+)
+
+// phaseMaintain brings changes of the claim's or the template's metadata to the Pod,
+// and removes Sandboxes that the claim controls besides its own.
+func (r *Reconciler) phaseMaintain(ctx context.Context, s *scope) error {
+	if s.sandbox == nil || s.launched != "" || s.sandbox.DeletionTimestamp != nil {
+		return nil
+	}
+	return errors.Join(r.maintainMetadata(ctx, s), r.removeSurplus(ctx, s))
+}
+
+func (r *Reconciler) maintainMetadata(ctx context.Context, s *scope) error {
+	name := templateOf(s.sandbox)
+	template, err := lookup.Object(ctx, r.client, s.claim.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	if err != nil || template == nil {
+		return err // without a template, what the Pod has stands
+	}
+	pod, err := blueprint.ClaimPodMetadata(s.claim, template)
+	if err != nil {
+		return inWordsOfContract(s.claim, template, err)
+	}
+	if apiequality.Semantic.DeepEqual(pod, s.sandbox.Spec.PodTemplate.ObjectMeta) {
+		return nil
+	}
+	changed := s.sandbox.DeepCopy()
+	changed.Spec.PodTemplate.ObjectMeta = pod
+	err = r.client.Patch(ctx, changed, client.MergeFromWithOptions(s.sandbox, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	if err != nil {
+		return fmt.Errorf("write the metadata of Sandbox %q: %w", s.sandbox.Name, err)
+	}
+	s.sandbox = changed
+	return nil
+}
+
+// removeSurplus deletes Sandboxes that the claim controls and that do not serve it. A
+// write of an earlier leader that arrived late can leave one. Nobody was told of it:
+// the stored status names the other.
+func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
+	if s.claim.Status.SandboxStatus.Name != s.sandbox.Name {
+		return nil
+	}
+	var errs []error
+	for name, surplus := range s.owned {
+		if name == s.sandbox.Name || surplus.DeletionTimestamp != nil {
+			continue
+		}
+		log.FromContext(ctx).Info("Deleting a second Sandbox of the claim", "sandbox", name, "serving", s.sandbox.Name)
+		errs = append(errs, r.deleteSandbox(ctx, surplus))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Reconciler) deleteSandbox(ctx context.Context, sandbox *agentsv1beta1.Sandbox) error {
+	err := r.client.Delete(ctx, sandbox, client.Preconditions{UID: &sandbox.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete Sandbox %q: %w", sandbox.Name, err)
+	}
+	return nil
+}

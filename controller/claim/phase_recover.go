@@ -1,0 +1,33 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import "context"
+
+// phaseRecover finds the Sandbox that serves the claim, whoever gave it: what is
+// controlled by the claim is its own, whether the status says so already or not.
+func (r *Reconciler) phaseRecover(ctx context.Context, s *scope) error {
+	if err := r.settle(ctx, s); err != nil {
+		return err
+	}
+	s.sandbox = s.chosen()
+	had := s.claim.Status.SandboxStatus.Name != "" || wasReady(s.claim, s.record)
+	if s.sandbox == nil && had && storedReason(s.claim) != ReasonSandboxMissing {
+		if err := r.prove(ctx, s); err != nil || s.silent {
+			return err
+		}
+	}
+	if s.sandbox != nil {
+		s.record.bound, s.record.touched = s.sandbox.Name, true
+		r.inherited.settle(s.claim.UID)
+		return nil
+	}
+	s.missing = wasReady(s.claim, s.record)
+	return nil
+}
+
+// phaseMetadata refuses metadata that is not the claim's to set.
+func (r *Reconciler) phaseMetadata(_ context.Context, s *scope) error {
+	return checkMetadata(s.claim.Spec.AdditionalPodMetadata, r.settings.LabelDomains)
+}

@@ -1,0 +1,96 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// refusal is a fault that stays until somebody changes an object. Its reason is that
+// of the Ready condition.
+type refusal struct {
+	reason string
+	error
+}
+
+// Unwrap gives the fault itself.
+func (r refusal) Unwrap() error { return r.error }
+
+// comesRight says whether the fault ends by itself, or by the object that is watched
+// for, so that it is no error of anybody.
+func (r refusal) comesRight() bool {
+	switch r.reason {
+	case ReasonSandboxCreatePending, ReasonAdoptionConflict, ReasonTemplateNotFound, ReasonWarmPoolNotFound:
+		return true
+	default:
+		return false
+	}
+}
+
+// errorSeen begins the message of a refusal, or any other error, that has no reason
+// of its own.
+const errorSeen = "Error seen: "
+
+func refuse(reason, format string, args ...any) error {
+	return refusal{reason: reason, error: fmt.Errorf(format, args...)}
+}
+
+// readyOf is the reason and the message of the Ready condition for an error.
+func readyOf(err error) (reason, message string) {
+	if r := (refusal{}); errors.As(err, &r) && r.reason != ReasonReconcilerError {
+		return r.reason, r.Error()
+	}
+	return ReasonReconcilerError, errorSeen + err.Error()
+}
+
+// lasts says whether an error stays until somebody changes an object.
+func lasts(err error) bool {
+	return errors.As(err, &refusal{}) || apierrors.IsInvalid(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// passes says whether an error is one of the moment: somebody else wrote first, or the
+// apiserver did not answer.
+func passes(err error) bool {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || !settled(err)
+	}
+	if failure := (net.Error)(nil); errors.As(err, &failure) {
+		return true
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// settled says whether an error tells for certain that a write was not carried out:
+// the apiserver refused it.
+func settled(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
+}
+
+// outcome is what the work queue is told. What a user must mend is not retried.
+func outcome(err error) error {
+	if err == nil {
+		return nil
+	}
+	if r := (refusal{}); errors.As(err, &r) && r.comesRight() {
+		return nil
+	}
+	if lasts(err) {
+		return reconcile.TerminalError(err)
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+)
+
+// patience is how long a claim without a Sandbox is told nothing of errors that may
+// pass.
+const patience = 10 * time.Second
+
+// scope is everything that one pass over a claim knows. gather fills the first part;
+// the phases fill the rest.
+type scope struct {
+	// claim is the claim as the cache has it. No phase changes it.
+	claim *extensionsv1beta1.SandboxClaim
+	// now is the time of the pass.
+	now time.Time
+	// record is what this process remembers of the claim.
+	record *record
+	// owned are the Sandboxes that the claim controls, by their names.
+	owned map[string]*agentsv1beta1.Sandbox
+	// namesake is the Sandbox of the claim's name that it does not control.
+	namesake *agentsv1beta1.Sandbox
+	// bindDeadline is when the claim gives up while it has no Sandbox; zero for never.
+	bindDeadline time.Time
+
+	// sandbox is the Sandbox that serves the claim. Set by phaseRecover and
+	// phaseAssign.
+	sandbox *agentsv1beta1.Sandbox
+	// missing is true when the claim was Ready and its Sandbox is gone. Set by
+	// phaseRecover.
+	missing bool
+	// proven is true when the apiserver said in this pass that the claim has no
+	// Sandbox. Set by the barrier.
+	proven bool
+	// pool and template are what the claim asks for. Set by phaseAssign.
+	pool     *extensionsv1beta1.SandboxWarmPool
+	template *extensionsv1beta1.SandboxTemplate
+	// launched is warm or cold when this pass gave the claim its Sandbox. Set by
+	// phaseAssign.
+	launched string
+	// silent is true when the pass has nothing to say: the claim waits, or was seen in
+	// a state that is no more. Set by any phase.
+	silent bool
+	// waits is true when the claim waits for its pool to refill. Set by phaseAssign.
+	waits bool
+	// skipped is true when an expired claim names a Sandbox that is not its own. Set by
+	// phaseExpiry.
+	skipped bool
+	// cleaned is true when the Sandbox of an expired claim is gone. Set by phaseExpiry.
+	cleaned bool
+
+	// problem is the error that ended the pass.
+	problem error
+	// wake is when the next pass is due at the latest; zero for never.
+	wake time.Time
+}
+
+// key is the name of the claim.
+func (s *scope) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.claim.Namespace, Name: s.claim.Name}
+}
+
+// poolKey is the name of the pool that the claim asks.
+func (s *scope) poolKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.claim.Namespace, Name: s.claim.Spec.WarmPoolRef.Name}
+}
+
+// wakeAt asks for a pass at that time, or at an earlier one that was asked for.
+func (s *scope) wakeAt(at time.Time) { s.wake = earlier(s.wake, at) }
+
+// recorded is the Sandbox of which the claim's own record, or this process's, says
+// that it serves the claim, if the claim controls it.
+func (s *scope) recorded() *agentsv1beta1.Sandbox {
+	if sandbox := s.owned[s.claim.Status.SandboxStatus.Name]; sandbox != nil {
+		return sandbox
+	}
+	return s.owned[s.record.bound]
+}
+
+// finished is the Finished condition of the claim's Sandbox, or the one that the claim
+// remembers.
+func (s *scope) finished() *metav1.Condition {
+	if sandbox := s.recorded(); sandbox != nil {
+		return meta.FindStatusCondition(sandbox.Status.Conditions, agentsv1beta1.ConditionFinished)
+	}
+	return meta.FindStatusCondition(s.claim.Status.Conditions, agentsv1beta1.ConditionFinished)
+}
+
+// unbound says whether the claim neither has nor had a Sandbox.
+func (s *scope) unbound() bool {
+	return len(s.owned) == 0 && s.claim.Status.SandboxStatus.Name == "" && !s.record.touched && !wasReady(s.claim, s.record)
+}
+
+// expiresAt is when the claim's time is up; zero for never.
+func (s *scope) expiresAt() time.Time {
+	at := expiry(s.claim, s.finished())
+	if s.unbound() {
+		at = earlier(at, s.bindDeadline)
+	}
+	return at
+}
+
+// expired says whether the claim's time is up.
+func (s *scope) expired() bool {
+	at := s.expiresAt()
+	return !at.IsZero() && !s.now.Before(at)
+}
+
+// mayPass says whether the pass ended in an error that may be gone before anybody
+// could read of it. A claim that has a Sandbox does not turn unready for it.
+func (s *scope) mayPass() bool {
+	return s.problem != nil && passes(s.problem) && !lasts(s.problem) &&
+		(s.sandbox != nil || s.now.Before(s.record.firstSeen.Add(patience)))
+}
+
+// announced says whether the stored status says already that the claim has expired.
+func (s *scope) announced() bool { return storedReason(s.claim) == ReasonClaimExpired }

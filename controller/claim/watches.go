@@ -1,0 +1,235 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/fairqueue"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+)
+
+const (
+	controllerName = "sandboxclaim"
+
+	firstRetry = 50 * time.Millisecond
+	// lastRetry bounds the back-off: a full quota may have room again at any time.
+	lastRetry = time.Minute
+	// passTimeout ends a pass that hangs, for example on a cache that lost its watch.
+	passTimeout = time.Minute
+	// conflictRetry is when a claim is looked at again that was just written.
+	conflictRetry = 10 * time.Millisecond
+)
+
+// SetupWithManager declares indexes, watches and metrics and registers the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	if err := declareIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	if err := r.metrics.register(ctrlmetrics.Registry); err != nil {
+		return fmt.Errorf("publish the metrics of claims: %w", err)
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&extensionsv1beta1.SandboxClaim{}, builder.WithPredicates(byOthers())).
+		Watches(&agentsv1beta1.Sandbox{}, r.sandboxEvents()).
+		Watches(&corev1.Pod{}, r.podEvents()).
+		Watches(&corev1.Node{}, r.nodeEvents()).
+		Watches(&extensionsv1beta1.SandboxWarmPool{}, handler.EnqueueRequestsFromMapFunc(r.unboundClaimsOfPool),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&extensionsv1beta1.SandboxTemplate{}, r.templateEvents()).
+		WatchesRawSource(source.Func(r.wakeups.Start)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
+			NewQueue:                fairqueue.New,
+			ReconciliationTimeout:   passTimeout,
+			EnableWarmup:            new(true),
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up the claim controller: %w", err)
+	}
+	return nil
+}
+
+// byOthers leaves out what only this controller writes: the status, and the
+// annotations that follow it. Resyncs, which change nothing, come through.
+func byOthers() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld, e.ObjectNew
+		return before.GetResourceVersion() == after.GetResourceVersion() ||
+			before.GetGeneration() != after.GetGeneration() ||
+			(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) ||
+			!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+			!maps.Equal(withoutOwn(before.GetAnnotations()), withoutOwn(after.GetAnnotations()))
+	}}
+}
+
+func withoutOwn(annotations map[string]string) map[string]string {
+	kept := maps.Clone(annotations)
+	for _, key := range []string{keys.SandboxName, keys.ClaimFirstReadyAt, keys.ControllerFirstObservedAt} {
+		delete(kept, key)
+	}
+	return kept
+}
+
+// glance reads the cache as it is and copies nothing.
+var glance = &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
+
+type requests = workqueue.TypedRateLimitingInterface[ctrl.Request]
+
+// sandboxEvents keep the index and wake the claims that a change concerns.
+func (r *Reconciler) sandboxEvents() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, queue requests) {
+			if sandbox, isSandbox := e.Object.(*agentsv1beta1.Sandbox); isSandbox {
+				r.noteSandbox(sandbox)
+				wakeOwner(sandbox, queue)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue requests) {
+			before, wasSandbox := e.ObjectOld.(*agentsv1beta1.Sandbox)
+			after, isSandbox := e.ObjectNew.(*agentsv1beta1.Sandbox)
+			if !wasSandbox || !isSandbox {
+				return
+			}
+			r.noteSandbox(after)
+			if concerns(before, after) {
+				wakeOwner(before, queue)
+				wakeOwner(after, queue)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) {
+			sandbox, isSandbox := e.Object.(*agentsv1beta1.Sandbox)
+			if !isSandbox {
+				return
+			}
+			r.index.DropMember(sandbox.UID)
+			wakeOwner(sandbox, queue)
+			r.wakeNamesake(ctx, sandbox, queue)
+		},
+	}
+}
+
+func (r *Reconciler) noteSandbox(sandbox *agentsv1beta1.Sandbox) {
+	if pool, belongs := poolOf(sandbox); belongs {
+		r.index.SetMember(memberOf(sandbox, pool))
+		return
+	}
+	r.index.DropMember(sandbox.UID)
+}
+
+func wakeOwner(sandbox *agentsv1beta1.Sandbox, queue requests) {
+	if owner := extensionOwner(sandbox, extensionsv1beta1.SandboxClaimKind); owner != nil {
+		queue.Add(ctrl.Request{NamespacedName: client.ObjectKey{Namespace: sandbox.Namespace, Name: owner.Name}})
+	}
+}
+
+// wakeNamesake wakes the claim whose Sandbox may have the name of one that is gone.
+func (r *Reconciler) wakeNamesake(ctx context.Context, sandbox *agentsv1beta1.Sandbox, queue requests) {
+	key := client.ObjectKeyFromObject(sandbox)
+	if err := r.client.Get(ctx, key, &extensionsv1beta1.SandboxClaim{}, glance); err == nil {
+		queue.Add(ctrl.Request{NamespacedName: key})
+	}
+}
+
+// podEvents keep the index of which Sandboxes have a Pod that is ready.
+func (r *Reconciler) podEvents() handler.EventHandler {
+	note := func(object client.Object) {
+		pod, isPod := object.(*corev1.Pod)
+		if owner := controllingSandbox(object); isPod && owner != "" {
+			r.index.SetPod(owner, podOf(pod))
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { note(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) { note(e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
+			if owner := controllingSandbox(e.Object); owner != "" {
+				r.index.DropPod(owner, e.Object.GetUID())
+			}
+		},
+	}
+}
+
+// nodeEvents keep the index of which nodes are healthy.
+func (r *Reconciler) nodeEvents() handler.EventHandler {
+	note := func(object client.Object) {
+		if node, isNode := object.(*corev1.Node); isNode {
+			r.index.SetNode(node.Name, healthy(node))
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { note(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) { note(e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { r.index.SetNode(e.Object.GetName(), false) },
+	}
+}
+
+// templateEvents wake the claims of the pools that use a template: all of them when it
+// appears, and those without a Sandbox when it changes.
+func (r *Reconciler) templateEvents() handler.EventHandler {
+	wake := func(ctx context.Context, template client.Object, all bool, queue requests) {
+		var pools extensionsv1beta1.SandboxWarmPoolList
+		err := r.client.List(ctx, &pools, client.InNamespace(template.GetNamespace()),
+			client.MatchingFields{indexPoolByTemplate: template.GetName()}, lookup.Eventually)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "Cannot find the pools of a template", "template", template.GetName())
+		}
+		for i := range pools.Items {
+			for _, request := range r.claimsOfPool(ctx, &pools.Items[i], all) {
+				queue.Add(request)
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue requests) { wake(ctx, e.Object, true, queue) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requests) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+				wake(ctx, e.ObjectNew, false, queue)
+			}
+		},
+	}
+}
+
+// unboundClaimsOfPool maps a pool to the claims that may wait for it.
+func (r *Reconciler) unboundClaimsOfPool(ctx context.Context, pool client.Object) []ctrl.Request {
+	return r.claimsOfPool(ctx, pool, false)
+}
+
+func (r *Reconciler) claimsOfPool(ctx context.Context, pool client.Object, all bool) []ctrl.Request {
+	var claims extensionsv1beta1.SandboxClaimList
+	err := r.client.List(ctx, &claims, client.InNamespace(pool.GetNamespace()), client.MatchingFields{indexClaimByPool: pool.GetName()}, lookup.Eventually)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot find the claims of a pool", "pool", pool.GetName())
+		return nil
+	}
+	var woken []ctrl.Request
+	for i := range claims.Items {
+		if all || claims.Items[i].Status.SandboxStatus.Name == "" {
+			woken = append(woken, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&claims.Items[i])})
+		}
+	}
+	return woken
+}

@@ -144,7 +144,7 @@ func (j *Judge) state(ctx context.Context, r review, known facts) (judged, error
 		Controller: j.controls(r.user.Username),
 		TierName:   known.tierName, Tier: known.tier, TierKnown: known.tierKnown, Tiers: slices.Sorted(maps.Keys(j.Platform.Tiers)),
 		RuntimeClasses: known.classes, Effective: pod, Pool: pool, Template: template,
-		Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
+		LabelDomains: j.Platform.Claims.AllowedLabelDomains(), Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
 	}))
 	findings = append(findings, ofUnmet(defaults.Request{
 		Operation: r.operation, Kind: r.kind, Object: r.object, OldObject: r.old, Tier: known.tier, RuntimeClasses: known.classes,

@@ -26,8 +26,29 @@ type Platform struct {
 	Cluster Cluster `json:"cluster"`
 	// Router is what may connect to Sandboxes.
 	Router Router `json:"router"`
+	// Claims says what claims may bring.
+	Claims Claims `json:"claims,omitzero"`
 	// Environment is free data for Rego rules, as input.environment.
 	Environment map[string]any `json:"environment,omitempty"`
+}
+
+// Claims says what claims may bring.
+type Claims struct {
+	// LabelDomains are the domains whose labels, and those of their sub-domains, a claim
+	// may add to its Pod. Empty means DefaultLabelDomain.
+	LabelDomains []string `json:"labelDomains,omitempty"`
+}
+
+// DefaultLabelDomain is the domain of labels that claims may add where nothing else is
+// configured.
+const DefaultLabelDomain = "sandbox.users.io"
+
+// AllowedLabelDomains are the domains whose labels a claim may add to its Pod.
+func (c Claims) AllowedLabelDomains() []string {
+	if len(c.LabelDomains) == 0 {
+		return []string{DefaultLabelDomain}
+	}
+	return c.LabelDomains
 }
 
 // Tier is how much a namespace is trusted, and so what its Sandboxes get.

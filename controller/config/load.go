@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	podsecurity "k8s.io/pod-security-admission/api"
 	"sigs.k8s.io/yaml"
@@ -53,6 +54,11 @@ func (p *Platform) Validate() field.ErrorList {
 	}
 	for _, name := range sortedKeys(p.EgressProfiles) {
 		errs = append(errs, validateProfile(p.EgressProfiles[name], field.NewPath("egressProfiles").Key(name))...)
+	}
+	for i, domain := range p.Claims.LabelDomains {
+		for _, problem := range validation.IsDNS1123Subdomain(domain) {
+			errs = append(errs, field.Invalid(field.NewPath("claims", "labelDomains").Index(i), domain, problem))
+		}
 	}
 	cluster := field.NewPath("cluster")
 	errs = append(errs, validateCIDRs(p.Cluster.CIDRs, cluster.Child("cidrs"))...)

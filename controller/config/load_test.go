@@ -52,8 +52,10 @@ func TestParse(t *testing.T) {
 		"a rule that allows everything": {
 			"none: {}", "none: {rules: [{ports: [{port: 443}]}]}", []string{"egressProfiles[none].rules[0]", "would allow everything"},
 		},
-		"a kind that nobody can create": {"[Sandbox, SandboxClaim]", "[Pod]", []string{"creates[0]", "Pod", "SandboxClaim"}},
-		"a router without labels":       {"podLabels: {app: sandbox-router}", "podLabels: {}", []string{"router.podLabels"}},
+		"a kind that nobody can create":   {"[Sandbox, SandboxClaim]", "[Pod]", []string{"creates[0]", "Pod", "SandboxClaim"}},
+		"a domain of labels that is none": {"router: {", "claims: {labelDomains: [Team!]}\nrouter: {", []string{"claims.labelDomains[0]", "Team!", "lowercase"}},
+		"a domain of labels":              {"router: {", "claims: {labelDomains: [team.example.com]}\nrouter: {", nil},
+		"a router without labels":         {"podLabels: {app: sandbox-router}", "podLabels: {}", []string{"router.podLabels"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -86,6 +86,8 @@ type Input struct {
 	Effective effective.Result
 	// Pool and Template are what the object refers to, nil when it does not exist.
 	Pool, Template map[string]any
+	// LabelDomains are the domains whose labels a claim may add to its Pod.
+	LabelDomains []string
 	// Colliding is the name of another object of the kind in the namespace whose name
 	// has the same hash, empty if there is none.
 	Colliding string
@@ -101,7 +103,7 @@ func Validate(in Input) []Fault {
 	checks := []func(Input) []Fault{
 		checkTier, checkEgressProfile, checkRuntimeClass,
 		checkNames, checkCollision,
-		checkReservedMetadata, checkPodMetadata, checkVolumeMetadata,
+		checkReservedMetadata, checkPodMetadata, checkVolumeMetadata, checkClaimMetadata,
 		checkOwners, checkControlled,
 		checkReferences, checkInjection,
 	}

@@ -35,9 +35,9 @@ func creation(kind, object string) validation.Input {
 			Egress:  config.TierEgress{Profile: "public", Allowed: []string{"none"}},
 			Creates: []string{"Sandbox", "SandboxClaim"},
 		},
-		RuntimeClasses: sets.New("gvisor", "runc"),
-		Now:            time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC),
-		Pool:           decode(`{}`), Template: decode(`{}`),
+		RuntimeClasses: sets.New("gvisor", "runc"), LabelDomains: []string{"sandbox.users.io", "team.example.com"},
+		Now:  time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC),
+		Pool: decode(`{}`), Template: decode(`{}`),
 	}
 	if kind == "Sandbox" || kind == "SandboxTemplate" {
 		in.Effective = effective.OfOwn(in.Object)
@@ -315,5 +315,46 @@ func TestErrorsLeavesWarningsOut(t *testing.T) {
 	errs := validation.Errors(validation.Validate(in))
 	if len(errs) != 1 || errs[0].Field != "metadata.name" {
 		t.Errorf("Errors() = %v, want the one about metadata.name", errs)
+	}
+}
+
+// The controller refuses the claim with the same rules; admission tells it at once.
+func TestWhatAClaimAddsToItsPod(t *testing.T) {
+	cases := map[string]struct {
+		metadata string
+		// want is the only fault; empty for none.
+		want string
+	}{
+		"a label of the default domain":        {`{"labels": {"sandbox.users.io/a": "b"}}`, ""},
+		"a label of a configured domain":       {`{"labels": {"team.example.com/a": "b"}}`, ""},
+		"a label of a sub-domain":              {`{"labels": {"a.sandbox.users.io/a": "b"}}`, ""},
+		"a label of a domain that ends alike":  {`{"labels": {"evilsandbox.users.io/a": "b"}}`, "labels[evilsandbox.users.io/a] (b): claims may not set labels of domain evilsandbox.users.io"},
+		"a label of another domain":            {`{"labels": {"example.com/a": "b"}}`, "labels[example.com/a] (b): claims may not set labels of domain example.com"},
+		"a label of Kubernetes":                {`{"labels": {"app.kubernetes.io/name": "b"}}`, "labels[app.kubernetes.io/name] (b): claims may not set labels of domain app.kubernetes.io"},
+		"a label without a domain":             {`{"labels": {"a": "b"}}`, "labels[a] (b): a claim's label needs a domain"},
+		"the router's label":                   {`{"labels": {"App": "Sandbox-Router"}}`, "labels[App] (Sandbox-Router): only the router has this label"},
+		"a value that is none":                 {`{"labels": {"sandbox.users.io/a": "b c"}}`, "labels[sandbox.users.io/a] (b c): this is no value of a label"},
+		"a key that is none":                   {`{"labels": {"sandbox.users.io/a b": "c"}}`, "labels[sandbox.users.io/a b] (c): this is no key of a label"},
+		"a look-alike of the domain":           {`{"labels": {"sandbox.us\u0435rs.io/a": "b"}}`, "this is no key of a label"},
+		"an annotation":                        {`{"annotations": {"example.com/a": "b c", "a": "b"}}`, ""},
+		"an annotation of Kubernetes":          {`{"annotations": {"kubernetes.io/a": "b"}}`, "annotations[kubernetes.io/a] (b): claims may not set annotations of domain kubernetes.io"},
+		"an annotation below it":               {`{"annotations": {"container.apparmor.security.beta.kubernetes.io/a": "b"}}`, "claims may not set annotations of domain container.apparmor"},
+		"an annotation of k8s.io":              {`{"annotations": {"node.k8s.io/a": "b"}}`, "claims may not set annotations of domain node.k8s.io"},
+		"the one that eviction needs":          {`{"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}`, ""},
+		"an annotation whose key is none":      {`{"annotations": {"a b": "c"}}`, "annotations[a b] (c): this is no key of an annotation"},
+		"nothing":                              {`{}`, ""},
+		"members that are no text are no news": {`{"labels": null, "annotations": 5}`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := texts(validation.Validate(creation("SandboxClaim", `{"metadata": {"name": "c"}, "spec": {"warmPoolRef": {"name": "p"}, "additionalPodMetadata": `+tc.metadata+`}}`)))
+			if tc.want == "" && len(got) == 0 {
+				return
+			}
+			if tc.want == "" || len(got) != 1 || !strings.HasPrefix(got[0], "warning claim-injection: spec.additionalPodMetadata.") ||
+				!strings.Contains(got[0], tc.want) || !strings.Contains(got[0], "so the claim gets no Sandbox") {
+				t.Errorf("Validate() = %q, want one warning with %q", got, tc.want)
+			}
+		})
 	}
 }

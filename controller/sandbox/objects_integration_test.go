@@ -1,0 +1,58 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package sandbox
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+)
+
+func inNamespace(name string) client.ListOption { return client.InNamespace(name) }
+
+// withClaimSpec gives the volume claim templates what the apiserver demands.
+func withClaimSpec(s *agentsv1beta1.Sandbox) {
+	for i := range s.Spec.VolumeClaimTemplates {
+		s.Spec.VolumeClaimTemplates[i].Spec = claimSpec()
+	}
+}
+
+func claimSpec() corev1.PersistentVolumeClaimSpec {
+	return corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources: corev1.VolumeResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+		},
+	}
+}
+
+func withContainer(p *corev1.Pod) {
+	p.Spec.Containers = []corev1.Container{{Name: "workspace", Image: "python:3.12-slim"}}
+}
+
+func serviceOf(e *environment, name string) *corev1.Service {
+	e.t.Helper()
+	service := &corev1.Service{}
+	e.get(name, service)
+	return service
+}
+
+func claimOf(e *environment, name string) *corev1.PersistentVolumeClaim {
+	e.t.Helper()
+	claim := &corev1.PersistentVolumeClaim{}
+	e.get(name, claim)
+	return claim
+}
+
+// patch sends what changed of an object as the user.
+func (e *environment) patch(now, before client.Object) {
+	e.t.Helper()
+	if err := e.client.Patch(e.t.Context(), now, client.MergeFrom(before)); err != nil {
+		e.t.Fatalf("patch %T %s: %v", now, now.GetName(), err)
+	}
+}

@@ -1,0 +1,164 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Audit reads the apiserver's audit log.
+type Audit struct {
+	path string
+
+	mu     sync.Mutex
+	offset int64
+	events []auditv1.Event
+}
+
+// Filter picks requests; an empty field picks all.
+type Filter struct {
+	// User is who asked, the impersonated one where there is one.
+	User string
+	// Namespace is where.
+	Namespace string
+	// Name is the object's name. A create by a generated name has none.
+	Name string
+}
+
+// Counts are numbers of writes by verb and resource, such as "create pods" or
+// "patch sandboxes/status".
+type Counts map[string]int
+
+// Total is the number of all writes.
+func (c Counts) Total() int {
+	total := 0
+	for _, n := range c {
+		total += n
+	}
+	return total
+}
+
+// String lists the counts, sorted by their names.
+func (c Counts) String() string {
+	var lines []string
+	for _, what := range slices.Sorted(maps.Keys(c)) {
+		lines = append(lines, fmt.Sprintf("%4d %s", c[what], what))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Writes counts the writes that the filter picks, whatever the answer was. Dry runs
+// and Events are left out.
+func (a *Audit) Writes(filter Filter) (Counts, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.read(); err != nil {
+		return nil, err
+	}
+	counts := Counts{}
+	for i := range a.events {
+		if event := &a.events[i]; filter.picks(event) {
+			counts[what(event)]++
+		}
+	}
+	return counts, nil
+}
+
+// Settle waits until the log has everything that was answered before it was called.
+func (a *Audit) Settle(ctx context.Context, config *rest.Config) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	marker := fmt.Sprintf("/version?settle=%p", client)
+	if err := client.Discovery().RESTClient().Get().RequestURI(marker).Do(ctx).Error(); err != nil {
+		return fmt.Errorf("ask for the marker: %w", err)
+	}
+	return wait.PollUntilContextTimeout(ctx, pollInterval, startPatience, true, func(context.Context) (bool, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if err := a.read(); err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(a.events, func(e auditv1.Event) bool { return e.RequestURI == marker }), nil
+	})
+}
+
+// read takes in the lines that came since it was last called.
+func (a *Audit) read() error {
+	file, err := os.Open(a.path)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	if _, err := file.Seek(a.offset, io.SeekStart); err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	reader := bufio.NewReader(file)
+	for {
+		line, err := reader.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // half a line is read again when it is whole
+		}
+		if err != nil {
+			return fmt.Errorf("audit log: %w", err)
+		}
+		a.offset += int64(len(line))
+		var event auditv1.Event
+		if err := json.Unmarshal(bytes.TrimSpace(line), &event); err != nil {
+			return fmt.Errorf("audit log: %w", err)
+		}
+		if event.Stage == auditv1.StageResponseComplete && (isWrite(&event) || event.ObjectRef == nil) {
+			a.events = append(a.events, event)
+		}
+	}
+}
+
+func isWrite(event *auditv1.Event) bool {
+	return event.ObjectRef != nil && event.ObjectRef.Resource != "events" &&
+		slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, event.Verb) &&
+		!strings.Contains(event.RequestURI, "dryRun=All")
+}
+
+func (f Filter) picks(event *auditv1.Event) bool {
+	if !isWrite(event) {
+		return false
+	}
+	user := event.User.Username
+	if event.ImpersonatedUser != nil {
+		user = event.ImpersonatedUser.Username
+	}
+	return (f.User == "" || f.User == user) &&
+		(f.Namespace == "" || f.Namespace == event.ObjectRef.Namespace) &&
+		(f.Name == "" || f.Name == event.ObjectRef.Name)
+}
+
+// what names a write; one that was refused says so by its code.
+func what(event *auditv1.Event) string {
+	name := event.Verb + " " + event.ObjectRef.Resource
+	if event.ObjectRef.Subresource != "" {
+		name += "/" + event.ObjectRef.Subresource
+	}
+	if event.ResponseStatus != nil && event.ResponseStatus.Code >= http.StatusBadRequest {
+		name += fmt.Sprintf(" (%d)", event.ResponseStatus.Code)
+	}
+	return name
+}

@@ -1,0 +1,21 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiserver runs a private kube-apiserver with its etcd for the tests of one
+// package, with the definitions of the platform installed. Nothing else runs beside
+// it: no kubelet, no scheduler, no controller of Kubernetes. A test that needs one of
+// those plays it (Kubelet), counts what a controller writes (Audit) and disturbs its
+// requests (Faults).
+//
+// # Decisions
+//
+// 2026-11-29: The programs are those of e2e/cluster, built once and cached. A fake
+// client would accept what the apiserver refuses, and it is the apiserver's answers
+// that the controllers rest on.
+//
+// 2026-11-29: Writes are counted in the apiserver's audit log, not in the client: what
+// counts is what the cluster has to carry, dry runs and reads left out.
+//
+// 2026-11-29: A controller under test acts as a user of its own that has the role that
+// the chart installs, so that a permission that is missing fails a test.
+package apiserver

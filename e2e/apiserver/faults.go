@@ -1,0 +1,143 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Faults disturbs the requests of a client by a plan that a seed fixes: before or
+// after a request has reached the apiserver, it answers that somebody else was
+// faster (409), that there were too many requests (429), that the server failed (500)
+// or nothing at all. Watches are left alone.
+type Faults struct {
+	mu     sync.Mutex
+	random *rand.Rand
+	rate   float64
+	count  int
+}
+
+// NewFaults plans faults for the given part of the requests, between 0 and 1.
+func NewFaults(seed uint64, rate float64) *Faults {
+	return &Faults{random: rand.New(rand.NewPCG(seed, seed)), rate: rate} //nolint:gosec // The plan must be repeatable.
+}
+
+// Stop lets all further requests through.
+func (f *Faults) Stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rate = 0
+}
+
+// Count is how many requests were disturbed.
+func (f *Faults) Count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count
+}
+
+// Wrap disturbs what goes through a transport; it suits rest.Config.Wrap.
+func (f *Faults) Wrap(next http.RoundTripper) http.RoundTripper {
+	return &disturbed{faults: f, next: next}
+}
+
+// fault is one disturbance.
+type fault struct {
+	// status is the answer; 0 for none at all.
+	status int
+	// late faults come after the apiserver has done what it was asked for.
+	late bool
+}
+
+// draw decides about one request.
+func (f *Faults) draw(method string) (fault, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.random.Float64() >= f.rate {
+		return fault{}, false
+	}
+	f.count++
+	choices := []fault{
+		{status: http.StatusTooManyRequests}, {status: http.StatusInternalServerError}, {},
+		{status: http.StatusInternalServerError, late: true}, {late: true},
+	}
+	if method != http.MethodGet {
+		choices = append(choices, fault{status: http.StatusConflict})
+	}
+	return choices[f.random.IntN(len(choices))], true
+}
+
+// disturbed is a transport with faults.
+type disturbed struct {
+	faults *Faults
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d *disturbed) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Query().Get("watch") == "true" {
+		return d.next.RoundTrip(request)
+	}
+	fault, hit := d.faults.draw(request.Method)
+	if !hit {
+		return d.next.RoundTrip(request)
+	}
+	if fault.late {
+		response, err := d.next.RoundTrip(request)
+		if err != nil {
+			return nil, err
+		}
+		if err := response.Body.Close(); err != nil {
+			return nil, err
+		}
+	}
+	if fault.status == 0 {
+		return nil, timeoutError{method: request.Method, path: request.URL.Path}
+	}
+	return answer(request, fault.status)
+}
+
+// timeoutError is what a client sees of a server that does not answer.
+type timeoutError struct{ method, path string }
+
+// Error says what was not answered.
+func (e timeoutError) Error() string {
+	return fmt.Sprintf("injected: no answer to %s %s in time", e.method, e.path)
+}
+
+// Timeout implements net.Error.
+func (timeoutError) Timeout() bool { return true }
+
+// Temporary implements net.Error.
+func (timeoutError) Temporary() bool { return true }
+
+func answer(request *http.Request, code int) (*http.Response, error) {
+	reasons := map[int]metav1.StatusReason{
+		http.StatusConflict:            metav1.StatusReasonConflict,
+		http.StatusTooManyRequests:     metav1.StatusReasonTooManyRequests,
+		http.StatusInternalServerError: metav1.StatusReasonInternalError,
+	}
+	body, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   metav1.StatusFailure, Code: int32(code), Reason: reasons[code], //nolint:gosec // HTTP codes are small.
+		Message: "injected: " + http.StatusText(code),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:  http.Header{"Content-Type": {"application/json"}},
+		Body:    io.NopCloser(bytes.NewReader(body)),
+		Request: request, ContentLength: int64(len(body)),
+	}, nil
+}

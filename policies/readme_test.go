@@ -26,8 +26,9 @@ func TestTheFirstRuleOfTheReadmeWorks(t *testing.T) {
 	}
 	blocks := regexp.MustCompile("(?s)```rego\n(.*?)```").FindAllStringSubmatch(string(content), -1)
 	configuration := regexp.MustCompile("(?s)```yaml\n(rules:.*?)```").FindStringSubmatch(string(content))
-	if len(blocks) != 2 || configuration == nil {
-		t.Fatalf("%d blocks of Rego, configuration %q", len(blocks), configuration)
+	exceptions := regexp.MustCompile("(?s)```yaml\n(overrides:.*?)```").FindStringSubmatch(string(content))
+	if len(blocks) != 2 || configuration == nil || exceptions == nil {
+		t.Fatalf("%d blocks of Rego, configuration %q, exceptions %q", len(blocks), configuration, exceptions)
 	}
 	rule, test := blocks[0][1], blocks[1][1]
 
@@ -53,7 +54,7 @@ func TestTheFirstRuleOfTheReadmeWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := engine.ParseConfiguration("policy.yaml", []byte(configuration[1]))
+	cfg, err := engine.ParseConfiguration("policy.yaml", []byte(configuration[1]+exceptions[1]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -188,6 +188,8 @@ func (s *PolicySource) combine(configMaps map[string]*corev1.ConfigMap) (policyS
 			return set, err
 		}
 		set.modules = append(set.modules, part.modules...)
+		set.configuration.Overrides = append(set.configuration.Overrides, part.configuration.Overrides...)
+		set.configuration.Exemptions = append(set.configuration.Exemptions, part.configuration.Exemptions...)
 		if _, configures := configMaps[name].Data[configurationKey]; configures {
 			sources = append(sources, source(configMaps[name])+"/"+configurationKey)
 		}
@@ -203,7 +205,7 @@ func (s *PolicySource) combine(configMaps map[string]*corev1.ConfigMap) (policyS
 	if err != nil {
 		return set, err
 	}
-	configuration.Rules = rules
+	configuration.Rules, configuration.Overrides, configuration.Exemptions = rules, set.configuration.Overrides, set.configuration.Exemptions
 	set.configuration = configuration
 	return set, nil
 }

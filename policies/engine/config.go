@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,7 +22,9 @@ type RuleConfig struct {
 
 // Configuration is what an environment says about the rules, by rule id.
 type Configuration struct {
-	Rules map[string]RuleConfig `json:"rules,omitempty"`
+	Rules      map[string]RuleConfig `json:"rules,omitempty"`
+	Overrides  []Override            `json:"overrides,omitempty"`
+	Exemptions []Exemption           `json:"exemptions,omitempty"`
 	// source names the file in messages.
 	source string
 }
@@ -37,8 +40,8 @@ func ParseConfiguration(source string, data []byte) (Configuration, error) {
 	}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(document)) {
-		if key != "rules" {
-			errs = append(errs, fmt.Errorf("%s: unknown field %q; the only one is rules", source, key))
+		if !slices.Contains([]string{"rules", "overrides", "exemptions"}, key) {
+			errs = append(errs, fmt.Errorf("%s: unknown field %q; known are rules, overrides and exemptions", source, key))
 		}
 	}
 	rules, ok := document["rules"].(map[string]any)
@@ -52,6 +55,13 @@ func ParseConfiguration(source string, data []byte) (Configuration, error) {
 			errs = append(errs, fmt.Errorf("%s: rules.%s%w", source, id, err))
 		}
 		cfg.Rules[id] = rule
+	}
+	var err error
+	if cfg.Overrides, err = parseOverrides(document["overrides"]); err != nil {
+		errs = append(errs, fmt.Errorf("%s: %w", source, err))
+	}
+	if cfg.Exemptions, err = parseExemptions(document["exemptions"]); err != nil {
+		errs = append(errs, fmt.Errorf("%s: %w", source, err))
 	}
 	return cfg, errors.Join(errs...)
 }
@@ -111,6 +121,7 @@ func (c Configuration) apply(rules map[string]*rule, broken []BrokenModule) erro
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
 		errs = append(errs, c.applyTo(rules[id])...)
 	}
+	errs = append(errs, c.checkExceptions(rules, broken)...)
 	return errors.Join(errs...)
 }
 
@@ -124,19 +135,33 @@ func (c Configuration) applyTo(r *rule) []error {
 		r.info.Enforcement = given.Enforcement
 	}
 	var errs []error
-	for _, fault := range r.parameters.validate(given.Parameters) {
-		errs = append(errs, fmt.Errorf("%s: rules.%s.parameters.%s is %s: %s; known are %s", c.file(), r.info.ID,
-			fault.path, fault.value, fault.reason, list(slices.Sorted(maps.Keys(r.info.Schema)))))
-	}
-	if len(errs) > 0 {
+	if r.info.Parameters, errs = c.merged(r, "rules."+r.info.ID, r.parameters.defaults, given, r.info.Enforcement); len(errs) > 0 {
 		return errs
 	}
-	r.info.Parameters = r.parameters.merge(given.Parameters)
-	if r.info.Enforcement != Off && len(r.info.AtLeastOne) > 0 && !hasEntry(r.info.AtLeastOne, r.info.Parameters) {
-		errs = append(errs, fmt.Errorf("%s: rules.%s.enforcement is %s but no entry is in %s; add one, or set enforcement to Off",
-			c.file(), r.info.ID, r.info.Enforcement, list(r.info.AtLeastOne)))
+	for i, o := range c.Overrides {
+		if own, ok := o.Rules[r.info.ID]; ok {
+			path := fmt.Sprintf("overrides[%d].rules.%s", i, r.info.ID)
+			_, faults := c.merged(r, path, r.info.Parameters, own, cmp.Or(own.Enforcement, r.info.Enforcement))
+			errs = append(errs, faults...)
+		}
 	}
 	return errs
+}
+
+// merged returns the parameters with those given in their place, and what is wrong with them at the path.
+func (c Configuration) merged(r *rule, path string, base map[string]any, given RuleConfig, e Enforcement) (map[string]any, []error) {
+	var errs []error
+	for _, fault := range r.parameters.validate(given.Parameters) {
+		errs = append(errs, fmt.Errorf("%s: %s.parameters.%s is %s: %s; known are %s", c.file(), path,
+			fault.path, fault.value, fault.reason, list(slices.Sorted(maps.Keys(r.info.Schema)))))
+	}
+	merged := maps.Clone(base)
+	maps.Copy(merged, given.Parameters)
+	if len(errs) == 0 && e != Off && len(r.info.AtLeastOne) > 0 && !hasEntry(r.info.AtLeastOne, merged) {
+		errs = append(errs, fmt.Errorf("%s: %s.enforcement is %s but no entry is in %s; add one, or set enforcement to Off",
+			c.file(), path, e, list(r.info.AtLeastOne)))
+	}
+	return merged, errs
 }
 
 func hasEntry(names []string, parameters map[string]any) bool {

@@ -18,7 +18,7 @@ func TestConfigurationErrors(t *testing.T) {
 		"No YAML":               {"rules: [", "policy.yaml: not a YAML mapping"},
 		"A list":                {"- a", "policy.yaml: not a YAML mapping"},
 		"A key twice":           {"rules: {dra: {}, dra: {}}", "already set"},
-		"An unknown key":        {"rule: {}", `policy.yaml: unknown field "rule"; the only one is rules`},
+		"An unknown key":        {"rule: {}", `policy.yaml: unknown field "rule"; known are rules, overrides and exemptions`},
 		"Rules as a list":       {"rules: [dra]", `policy.yaml: rules is ["dra"]; write a mapping`},
 		"A rule as text":        {"rules: {dra: Deny}", "policy.yaml: rules.dra is Deny; write a mapping"},
 		"A key of a rule":       {"rules: {dra: {enforcment: Deny}}", `policy.yaml: rules.dra: unknown field "enforcment"; known are enforcement`},

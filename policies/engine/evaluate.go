@@ -39,19 +39,34 @@ func (e *Engine) Evaluate(ctx context.Context, in Input) Decision {
 	findings := s.brokenFindings(in.Kind)
 	pssFindings, pssRules := s.pss.evaluate(in)
 	findings = append(findings, pssFindings...)
-	findings = append(findings, e.judge(ctx, p, in)...)
+	v, err := s.variantOf(in.Namespace)
+	if err != nil {
+		d.Findings = []Finding{engineFailure(err.Error(), "")}
+		return d
+	}
+	findings = append(findings, e.judge(ctx, p, v, in)...)
+	s.exempt(findings, in)
 	d.Findings = settle(findings)
 	d.Evaluated = pssRules
 	for _, r := range p.rules {
-		d.Evaluated = append(d.Evaluated, r.info.ID)
+		if v.enforcement[r.info.ID] != Off {
+			d.Evaluated = append(d.Evaluated, r.info.ID)
+		}
 	}
 	slices.Sort(d.Evaluated)
 	return d
 }
 
+// request is what one evaluation is about.
+type request struct {
+	variant *variant
+	value   ast.Value
+	now     time.Time
+}
+
 // judge evaluates all rules together, and each alone when that gives no clean answer: a fault of
 // one is then a finding of that one.
-func (e *Engine) judge(ctx context.Context, p *program, in Input) []Finding {
+func (e *Engine) judge(ctx context.Context, p *program, v *variant, in Input) []Finding {
 	if len(p.rules) == 0 {
 		return nil
 	}
@@ -59,22 +74,26 @@ func (e *Engine) judge(ctx context.Context, p *program, in Input) []Finding {
 	if err != nil {
 		var findings []Finding
 		for _, r := range p.rules {
-			findings = append(findings, r.failure(fmt.Errorf("read the object: %w", err)))
+			findings = append(findings, v.failures(r, fmt.Errorf("read the object: %w", err))...)
 		}
 		return findings
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.budget)
 	defer cancel()
-	findings, err := e.run(ctx, e.budget/2, p.together, value, in.Now)
+	req := request{variant: v, value: value, now: in.Now}
+	findings, err := e.run(ctx, e.budget/2, p.together, req)
 	if err == nil {
 		return findings
 	}
 	findings = nil
 	for i, r := range p.rules {
-		own, err := e.run(ctx, e.budget/8, p.alone[i], value, in.Now)
+		if v.enforcement[r.info.ID] == Off {
+			continue
+		}
+		own, err := e.run(ctx, e.budget/8, p.alone[i], req)
 		findings = append(findings, own...)
 		if err != nil {
-			findings = append(findings, r.failure(err))
+			findings = append(findings, v.failures(r, err)...)
 		}
 	}
 	return findings
@@ -88,7 +107,7 @@ type outcome struct {
 }
 
 // run evaluates one query within the limit. It returns what was found beside an error.
-func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, value ast.Value, now time.Time) ([]Finding, error) {
+func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, req request) ([]Finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if ctx.Err() != nil {
@@ -104,7 +123,7 @@ func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, valu
 	go func() {
 		defer func() { <-e.running }()
 		// Cancellation is by stop: a context that can end would cost another goroutine.
-		done <- evaluate(context.WithoutCancel(ctx), j, value, now, stop)
+		done <- evaluate(context.WithoutCancel(ctx), j, req, stop)
 	}()
 	select {
 	case o := <-done:
@@ -122,16 +141,16 @@ func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, valu
 }
 
 // evaluate runs the query; a panic within it is an error.
-func evaluate(ctx context.Context, j judgement, value ast.Value, now time.Time, stop topdown.Cancel) (o outcome) {
+func evaluate(ctx context.Context, j judgement, req request, stop topdown.Cancel) (o outcome) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			o = outcome{err: fmt.Errorf("it panicked: %v", reason)}
 		}
 	}()
 	var builtinErrors []topdown.Error
-	results, err := j.query.Eval(ctx,
-		rego.EvalParsedInput(value),
-		rego.EvalTime(now),
+	results, err := j.query.Eval(withDocuments(ctx, documents{parameters: req.variant.parameters}),
+		rego.EvalParsedInput(req.value),
+		rego.EvalTime(req.now),
 		rego.EvalExternalCancel(stop),
 		rego.EvalBuiltinErrorList(&builtinErrors),
 	)
@@ -146,12 +165,16 @@ func evaluate(ctx context.Context, j judgement, value ast.Value, now time.Time, 
 		return outcome{err: errors.New("it gave no list of findings")}
 	}
 	for i, c := range j.columns {
+		enforcement := req.variant.enforcement[c.rule.info.ID]
+		if enforcement == Off {
+			continue
+		}
 		found, ok := columns[i].([]any)
 		if !ok {
 			return outcome{err: fmt.Errorf("%s is not a set", c.entry)}
 		}
 		for _, raw := range found {
-			o.findings = append(o.findings, c.finding(raw))
+			o.findings = append(o.findings, c.finding(raw, enforcement))
 		}
 	}
 	if len(builtinErrors) > 0 {

@@ -24,9 +24,9 @@ func compare(a, b string) int {
 
 // finding reads one member of a set of findings: a message, or an object with message, field,
 // value and remediation. Anything else is a finding all the same.
-func (c column) finding(raw any) Finding {
+func (c column) finding(raw any, enforcement Enforcement) Finding {
 	info := c.rule.info
-	f := Finding{Rule: info.ID, Severity: info.Severity, Enforcement: info.Enforcement, Remediation: info.Remediation}
+	f := Finding{Rule: info.ID, Severity: info.Severity, Enforcement: enforcement, Remediation: info.Remediation}
 	if c.entry == entryWarn && f.Enforcement == Deny {
 		f.Enforcement = Warn
 	}
@@ -47,13 +47,17 @@ func (c column) finding(raw any) Finding {
 	return f
 }
 
-// failure is the finding of a rule that could not judge the object.
-func (r *rule) failure(reason error) Finding {
-	return Finding{
-		Rule: r.info.ID, Severity: r.info.Severity, Enforcement: r.info.Enforcement, Failure: true,
+// failures is the finding of a rule that could not judge the object, none where it is off.
+func (v *variant) failures(r *rule, reason error) []Finding {
+	enforcement := v.enforcement[r.info.ID]
+	if enforcement == Off {
+		return nil
+	}
+	return []Finding{{
+		Rule: r.info.ID, Severity: r.info.Severity, Enforcement: enforcement, Failure: true,
 		Message:     fmt.Sprintf("rule %s could not be evaluated: %v", r.info.ID, reason),
 		Remediation: "The rule is at fault, not the object: tell the platform team this message.",
-	}
+	}}
 }
 
 func engineFailure(message, remediation string) Finding {

@@ -17,8 +17,6 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/storage"
-	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/version"
 )
 
@@ -246,25 +244,11 @@ func digest(modules []Module, cfg Configuration) string {
 		all.Write(content[:])
 	}
 	// A configuration comes from YAML or a literal: it always has a JSON form.
-	if data, err := json.Marshal(cfg.Rules); err == nil {
+	if data, err := json.Marshal(cfg); err == nil {
 		all.Write(data)
 	}
 	sum := sha256.Sum256(all.Bytes())
 	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// newStore holds the parameters of the rules, as values of Rego from the start.
-func newStore(rules map[string]*rule) (storage.Store, error) {
-	parameters := map[string]any{}
-	for id, r := range rules {
-		parameters[id] = r.info.Parameters
-	}
-	document, err := throughJSON(map[string]any{"parameters": parameters})
-	if err != nil {
-		return nil, err
-	}
-	root, _ := document.(map[string]any)
-	return inmem.NewFromObjectWithOpts(root, inmem.OptReturnASTValuesOnRead(true), inmem.OptRoundTripOnWrite(false)), nil
 }
 
 // compileAll compiles the helpers and all rules together.

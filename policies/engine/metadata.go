@@ -36,8 +36,10 @@ type RuleInfo struct {
 	AtLeastOne []string `json:"atLeastOne,omitempty"`
 	// Parameters are the values in force.
 	Parameters map[string]any `json:"parameters,omitempty"`
-	Source     string         `json:"source"`
-	Name       string         `json:"name"`
+	// Floor says that the cluster enforces the rule by itself too, so that only a tier relaxes it.
+	Floor  bool   `json:"floor,omitempty"`
+	Source string `json:"source"`
+	Name   string `json:"name"`
 }
 
 // custom is the custom part of a rule's METADATA.
@@ -53,6 +55,7 @@ type custom struct {
 	Parameters  map[string]any `json:"parameters"`
 	AtLeastOne  []string       `json:"at_least_one"`
 	Data        []string       `json:"data"`
+	Floor       bool           `json:"floor"`
 }
 
 var ruleID = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
@@ -77,7 +80,7 @@ func readMetadata(m Module, parsed *ast.Module) (RuleInfo, error) {
 		ID: c.ID, Code: c.Code, Title: annotation.Title, Description: annotation.Description,
 		Category: c.Category, Severity: c.Severity, Remediation: c.Remediation, Kinds: c.Kinds,
 		Controls: c.Controls, Default: c.Enforcement, Enforcement: c.Enforcement, Schema: c.Parameters,
-		AtLeastOne: c.AtLeastOne, Source: m.Source, Name: m.Name,
+		AtLeastOne: c.AtLeastOne, Floor: c.Floor, Source: m.Source, Name: m.Name,
 	}
 	for _, link := range annotation.RelatedResources {
 		info.Links = append(info.Links, link.Ref.String())
@@ -107,7 +110,7 @@ func decodeCustom(raw map[string]any) (custom, error) {
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&c); err != nil {
 		return c, fmt.Errorf("%s; known are id, code, category, severity, enforcement, remediation, kinds, controls, "+
-			"parameters, at_least_one and data", strings.TrimPrefix(err.Error(), "json: "))
+			"parameters, at_least_one, floor and data", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return c, nil
 }

@@ -136,13 +136,6 @@ func valueAt(document any, location []string) string {
 	return textOf(document)
 }
 
-// merge returns the defaults with the given values in their place.
-func (p *parameterSchema) merge(given map[string]any) map[string]any {
-	merged := maps.Clone(p.defaults)
-	maps.Copy(merged, given)
-	return merged
-}
-
 // throughJSON returns the value with the types of decoded JSON, numbers as written.
 func throughJSON(value any) (any, error) {
 	data, err := json.Marshal(value)

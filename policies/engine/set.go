@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
@@ -23,9 +24,14 @@ type set struct {
 	programs map[string]*program
 	broken   []BrokenModule
 	pss      *podSecurity
+
+	overrides  []Override
+	exemptions []Exemption
+	// variants are what the rules are under the overrides that select a namespace, by their bits.
+	variants sync.Map
 }
 
-// program judges one kind by all rules that are on.
+// program judges one kind by all rules that are on anywhere.
 type program struct {
 	rules []*rule
 	// together evaluates all rules at once.
@@ -53,11 +59,11 @@ func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cf
 	if err != nil {
 		return nil, err
 	}
-	store, err := newStore(rules)
-	if err != nil {
-		return nil, err
+	store := requestStore{}
+	s := &set{
+		rules: rules, programs: map[string]*program{}, broken: loaded.broken, pss: newPodSecurity(cfg),
+		overrides: cfg.Overrides, exemptions: cfg.Exemptions,
 	}
-	s := &set{rules: rules, programs: map[string]*program{}, broken: loaded.broken, pss: newPodSecurity(cfg)}
 	alone := map[string]judgement{}
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
 		if alone[id], err = prepare(ctx, compiler, store, rules[id]); err != nil {
@@ -67,7 +73,7 @@ func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cf
 	for _, kind := range kinds {
 		p := &program{}
 		for _, id := range slices.Sorted(maps.Keys(rules)) {
-			if r := rules[id]; r.info.Enforcement != Off && slices.Contains(r.info.Kinds, kind) {
+			if r := rules[id]; s.everOn(r) && slices.Contains(r.info.Kinds, kind) {
 				p.rules = append(p.rules, r)
 				p.alone = append(p.alone, alone[id])
 			}

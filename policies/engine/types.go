@@ -72,6 +72,8 @@ type Finding struct {
 	Value       string `json:"value,omitempty"`
 	Message     string `json:"message"`
 	Remediation string `json:"remediation,omitempty"`
+	// Exemption says why, by whom and until when the finding is only recorded.
+	Exemption string `json:"exemption,omitempty"`
 	// Failure says that the rule itself failed, so that the object was not judged by it.
 	Failure bool `json:"failure,omitempty"`
 }

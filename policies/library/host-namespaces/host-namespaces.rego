@@ -11,6 +11,7 @@
 #   category: isolation
 #   severity: critical
 #   enforcement: Deny
+#   floor: true
 #   remediation: Remove the field or set it to false.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: ["PSS:hostNamespaces", "CIS 5.2.3", "CIS 5.2.4", "CIS 5.2.5", "NSA:C-0038", "NSA:C-0041"]

@@ -9,6 +9,7 @@
 #   category: storage
 #   severity: critical
 #   enforcement: Deny
+#   floor: true
 #   remediation: Use an emptyDir, or volumeClaimTemplates for files that must outlive the Pod.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: ["PSS:hostPathVolumes", "CIS 5.2.12", "NSA:C-0048"]

@@ -10,6 +10,7 @@
 #   category: isolation
 #   severity: critical
 #   enforcement: Deny
+#   floor: true
 #   remediation: Remove securityContext.privileged or set it to false.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: ["PSS:privileged", "CIS 5.2.2", "NSA:C-0057"]

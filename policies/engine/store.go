@@ -1,0 +1,79 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
+)
+
+// parametersRoot is where the parameters of rules are among the data.
+const parametersRoot = "parameters"
+
+// documents are the data of one evaluation.
+type documents struct {
+	parameters ast.Object
+}
+
+type documentsKey struct{}
+
+func withDocuments(ctx context.Context, d documents) context.Context {
+	return context.WithValue(ctx, documentsKey{}, d)
+}
+
+// requestStore serves to each evaluation the data in its context, so that one compiled query does for all
+// namespaces.
+type requestStore struct {
+	storage.WritesNotSupported
+	storage.PolicyNotSupported
+	storage.TriggersNotSupported
+}
+
+type transaction struct{}
+
+// ID is the same for all: nothing is ever written.
+func (transaction) ID() uint64 { return 1 }
+
+// NewTransaction begins nothing.
+func (requestStore) NewTransaction(context.Context, ...storage.TransactionParams) (storage.Transaction, error) {
+	return transaction{}, nil
+}
+
+// Commit does nothing.
+func (requestStore) Commit(context.Context, storage.Transaction) error { return nil }
+
+// Abort does nothing.
+func (requestStore) Abort(context.Context, storage.Transaction) {}
+
+// Truncate is refused.
+func (requestStore) Truncate(context.Context, storage.Transaction, storage.TransactionParams, storage.Iterator) error {
+	return &storage.Error{Code: storage.WritesNotSupportedErr}
+}
+
+// Read returns the document at the path.
+func (requestStore) Read(ctx context.Context, _ storage.Transaction, path storage.Path) (any, error) {
+	d, _ := ctx.Value(documentsKey{}).(documents)
+	if len(path) > 0 && path[0] == parametersRoot && d.parameters != nil {
+		return find(d.parameters, path[1:])
+	}
+	return nil, notFound(path)
+}
+
+func find(document ast.Value, path storage.Path) (any, error) {
+	for i, step := range path {
+		next, err := document.Find(ast.Ref{ast.StringTerm(step)})
+		if err != nil {
+			return nil, notFound(path[:i+1])
+		}
+		document = next
+	}
+	return document, nil
+}
+
+func notFound(path storage.Path) error {
+	return &storage.Error{Code: storage.NotFoundErr, Message: fmt.Sprintf("%v: document does not exist", path)}
+}

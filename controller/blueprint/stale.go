@@ -11,25 +11,51 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 )
 
+// Comparison holds what a template describes against many Sandboxes.
+type Comparison struct {
+	template *extensionsv1beta1.SandboxTemplate
+	opts     Options
+	hashes   TemplateHashes
+	// want is rendered when the first hash differs.
+	want *agentsv1beta1.Sandbox
+}
+
+// Compare prepares a Comparison.
+func Compare(template *extensionsv1beta1.SandboxTemplate, opts Options) (*Comparison, error) {
+	hashes, err := Hashes(template)
+	if err != nil {
+		return nil, err
+	}
+	return &Comparison{template: template, opts: opts, hashes: hashes}, nil
+}
+
 // Stale says whether a member of a pool is no longer what the template describes:
 // another template, or another Pod, volumes or Service. Metadata alone makes no
 // member stale.
-func Stale(sandbox *agentsv1beta1.Sandbox, template *extensionsv1beta1.SandboxTemplate, opts Options) (bool, error) {
-	hashes, err := Hashes(template)
-	if err != nil {
-		return false, err
-	}
-	if sandbox.Labels[keys.SandboxTemplateRefHash] != hashes.Ref || sandbox.Annotations[keys.SandboxTemplateRef] != template.Name {
+func (c *Comparison) Stale(sandbox *agentsv1beta1.Sandbox) (bool, error) {
+	if sandbox.Labels[keys.SandboxTemplateRefHash] != c.hashes.Ref || sandbox.Annotations[keys.SandboxTemplateRef] != c.template.Name {
 		return true, nil
 	}
-	if sandbox.Labels[keys.SandboxTemplateHash] == hashes.Blueprint {
+	if sandbox.Labels[keys.SandboxTemplateHash] == c.hashes.Blueprint {
 		return false, nil
 	}
-	want, err := rendered(template, opts)
+	if c.want == nil {
+		want, err := rendered(c.template, c.opts)
+		if err != nil {
+			return false, err
+		}
+		c.want = want
+	}
+	return !sameBlueprint(&sandbox.Spec.SandboxBlueprint, &c.want.Spec.SandboxBlueprint), nil
+}
+
+// Stale compares one Sandbox; see Comparison.
+func Stale(sandbox *agentsv1beta1.Sandbox, template *extensionsv1beta1.SandboxTemplate, opts Options) (bool, error) {
+	comparison, err := Compare(template, opts)
 	if err != nil {
 		return false, err
 	}
-	return !sameBlueprint(&sandbox.Spec.SandboxBlueprint, &want.Spec.SandboxBlueprint), nil
+	return comparison.Stale(sandbox)
 }
 
 // Matches says whether a Sandbox is, in its whole spec, the one that would be made.

@@ -1,0 +1,219 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package warmpool
+
+import (
+	"slices"
+	"time"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+)
+
+// situation is what the decision rests on.
+type situation struct {
+	now time.Time
+	// desired is the number of members that the pool asks for.
+	desired  int
+	strategy extensionsv1beta1.UpdateStrategyType
+	// members are the Sandboxes that the pool controls, as the cache has them.
+	members []member
+	// unseen is the number of members that this process made and the cache does not
+	// show yet.
+	unseen int
+	// known is false while there is no usable template: nothing is judged or made then.
+	known bool
+	// grace is how long a member may be not Ready.
+	grace time.Duration
+	// budget is how many members that were Ready before may be replaced now.
+	budget int
+	// cramped is true when a quota leaves no room for more members.
+	cramped bool
+}
+
+// plan is what is to be done.
+type plan struct {
+	// create is the number of members to make.
+	create int
+	// remove are the members to delete.
+	remove []member
+	// spent is how much of the budget that takes.
+	spent int
+	// held are the overdue members that are kept because new ones would fare no better.
+	held []member
+	// recheck is when the next member becomes overdue; zero for never.
+	recheck time.Time
+}
+
+// decide is the whole decision: what goes for what it is, what goes because there is
+// too much, and how many are missing then.
+func decide(s situation) plan {
+	d := decision{situation: s, gone: map[*member]bool{}}
+	if s.known {
+		d.removeStale()
+		d.removeOverdue()
+	}
+	d.removeExcess()
+	d.fill()
+	return d.plan
+}
+
+// decision is a plan in the making.
+type decision struct {
+	situation
+	plan
+
+	// gone are the members that the plan removes.
+	gone map[*member]bool
+}
+
+// each calls f for the members that are there and stay, so far.
+func (d *decision) each(f func(*member)) {
+	for i := range d.members {
+		if m := &d.members[i]; !m.leaving && !d.gone[m] {
+			f(m)
+		}
+	}
+}
+
+func (d *decision) count(which func(*member) bool) int {
+	n := 0
+	d.each(func(m *member) {
+		if which(m) {
+			n++
+		}
+	})
+	return n
+}
+
+func (d *decision) drop(m *member) {
+	d.gone[m] = true
+	d.remove = append(d.remove, *m)
+}
+
+// part is max(1, percent) of a number.
+func part(of, percent int) int {
+	return max(1, of*percent/100)
+}
+
+// surge is how many members a rolling update may have on top.
+func (d *decision) surge() int {
+	if !d.rolling() || d.desired == 0 || d.count(isStale) == 0 {
+		return 0
+	}
+	return part(d.desired, rollingPercent)
+}
+
+func (d *decision) rolling() bool {
+	return d.known && d.strategy == extensionsv1beta1.UpdateStrategyRollingUpdate
+}
+
+func isStale(m *member) bool { return m.stale }
+func isReady(m *member) bool { return m.ready }
+func isAny(*member) bool     { return true }
+
+func (d *decision) removeStale() {
+	switch {
+	case d.strategy == extensionsv1beta1.UpdateStrategyRecreate:
+		d.each(func(m *member) {
+			if m.stale {
+				d.drop(m)
+			}
+		})
+	case d.rolling():
+		d.roll()
+	}
+}
+
+// roll removes stale members as far as enough stay Ready.
+func (d *decision) roll() {
+	enough := d.desired
+	if d.cramped {
+		enough = max(1, d.desired-part(d.desired, rollingPercent))
+	}
+	ready := d.count(isReady)
+	for _, m := range d.sorted() {
+		switch {
+		case !m.stale:
+		case !m.ready:
+			d.drop(m)
+		case ready > enough:
+			d.drop(m)
+			ready--
+		}
+	}
+}
+
+// removeOverdue replaces members that have not been Ready for too long. Of those that
+// were once only a few go at a time: if many fail together, it is not their fault.
+func (d *decision) removeOverdue() {
+	var late []*member
+	d.each(func(m *member) {
+		switch {
+		case m.ready:
+		case !m.overdue(d.now, d.grace):
+			d.recheckAt(m.since.Add(d.grace))
+		case m.held != notHeld && !m.stale:
+			d.held = append(d.held, *m)
+		default:
+			late = append(late, m)
+		}
+	})
+	slices.SortStableFunc(late, func(a, b *member) int { return a.since.Compare(b.since) })
+	for _, m := range late {
+		if m.wasReady {
+			if d.spent >= d.budget {
+				continue
+			}
+			d.spent++
+		}
+		d.drop(m)
+	}
+}
+
+func (d *decision) recheckAt(at time.Time) {
+	if d.recheck.IsZero() || at.Before(d.recheck) {
+		d.recheck = at
+	}
+}
+
+// removeExcess removes what is too much: what is not Ready first, then the newest.
+func (d *decision) removeExcess() {
+	excess := d.count(isAny) + d.unseen - d.desired - d.surge()
+	for _, m := range d.sorted() {
+		if excess <= 0 {
+			return
+		}
+		d.drop(m)
+		excess--
+	}
+}
+
+// sorted are the members that stay, in the order in which they would be removed.
+func (d *decision) sorted() []*member {
+	var order []*member
+	d.each(func(m *member) { order = append(order, m) })
+	slices.SortStableFunc(order, func(a, b *member) int {
+		if a.ready != b.ready {
+			if b.ready {
+				return -1
+			}
+			return 1
+		}
+		return b.sandbox.CreationTimestamp.Compare(a.sandbox.CreationTimestamp.Time)
+	})
+	return order
+}
+
+// fill counts what is missing. Members on their way out still take their place.
+func (d *decision) fill() {
+	if !d.known {
+		return
+	}
+	room := d.desired + d.surge() - len(d.members) - d.unseen
+	if d.rolling() {
+		fresh := d.count(isAny) - d.count(isStale) + d.unseen
+		room = min(room, d.desired-fresh)
+	}
+	d.create = max(0, room)
+}

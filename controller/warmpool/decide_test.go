@@ -1,0 +1,179 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package warmpool
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+)
+
+func TestDecide(t *testing.T) {
+	const (
+		recreate  = extensionsv1beta1.UpdateStrategyRecreate
+		replenish = extensionsv1beta1.UpdateStrategyOnReplenish
+		rolling   = extensionsv1beta1.UpdateStrategyRollingUpdate
+	)
+	many := func(count int, edits ...edit) []member {
+		var members []member
+		for i := range count {
+			members = append(members, makeMember(fmt.Sprintf("m%02d", i), edits...))
+		}
+		return members
+	}
+	cases := map[string]struct {
+		situation situation
+		create    int
+		remove    []string
+		held      int
+		recheck   time.Time
+	}{
+		"an empty pool is filled":                            {situation: situation{desired: 3}, create: 3},
+		"what is unseen counts":                              {situation: situation{desired: 3, unseen: 2}, create: 1},
+		"what is leaving still takes its place":              {situation: situation{desired: 2, members: []member{makeMember("a", leaving)}}, create: 1},
+		"a full pool is left alone":                          {situation: situation{desired: 2, members: many(2)}},
+		"a pool of none removes all":                         {situation: situation{desired: 0, members: many(1)}, remove: []string{"m00"}},
+		"members that are unseen are too many as well":       {situation: situation{desired: 2, members: many(2), unseen: 1}, remove: []string{"m00"}},
+		"more unseen than there are members removes no more": {situation: situation{desired: 0, members: many(1), unseen: 4}, remove: []string{"m00"}},
+		"too many: what is not Ready goes first, then the newest": {
+			situation: situation{desired: 1, members: []member{
+				makeMember("old", aged(3*time.Hour)), makeMember("new", aged(time.Minute)), makeMember("starting", starting(time.Minute)),
+			}},
+			remove: []string{"starting", "new"}, recheck: noon().Add(grace - time.Minute),
+		},
+		"stale members stay until they are used": {situation: situation{desired: 2, strategy: replenish, members: many(2, stale)}},
+		"stale members go at once under Recreate, and are made again when they are gone": {
+			situation: situation{desired: 2, strategy: recreate, members: many(2, stale)}, remove: []string{"m00", "m01"},
+		},
+		"without a template nothing is judged or made": {
+			situation: situation{desired: 3, strategy: recreate, members: many(2, stale, failedFor(time.Hour))}, create: -1,
+		},
+		"without a template what is too much still goes": {
+			situation: situation{desired: 1, members: many(2)}, create: -1, remove: []string{"m00"},
+		},
+		"a member that never became Ready is replaced": {
+			situation: situation{desired: 1, members: []member{makeMember("a", starting(grace))}}, remove: []string{"a"},
+		},
+		"a member within its grace is looked at when that ends": {
+			situation: situation{desired: 1, members: []member{makeMember("a", failedFor(time.Minute))}}, recheck: noon().Add(grace - time.Minute),
+		},
+		"an old member that failed a moment ago has its grace": {
+			situation: situation{desired: 1, members: []member{makeMember("a", aged(9*time.Hour), failedFor(time.Second))}},
+			recheck:   noon().Add(grace - time.Second),
+		},
+		"of those that were Ready only as many go as the budget has, the longest first": {
+			situation: situation{desired: 3, budget: 1, members: []member{
+				makeMember("b", failedFor(time.Hour)), makeMember("a", failedFor(2*time.Hour)), makeMember("c", failedFor(time.Hour)),
+			}},
+			remove: []string{"a"},
+		},
+		"the budget does not bind those that never were Ready": {
+			situation: situation{desired: 2, members: many(2, starting(time.Hour))}, remove: []string{"m00", "m01"},
+		},
+		"what waits for a node is held": {
+			situation: situation{desired: 2, members: many(2, starting(time.Hour), held(heldUnschedulable))}, held: 2,
+		},
+		"what waits for a node goes when the template has changed": {
+			situation: situation{desired: 1, strategy: replenish, members: many(1, starting(time.Hour), held(heldUnschedulable), stale)},
+			remove:    []string{"m00"},
+		},
+		"a rolling update begins by surging":    {situation: situation{desired: 10, strategy: rolling, members: many(10, stale)}, create: 2},
+		"a rolling update of one surges by one": {situation: situation{desired: 1, strategy: rolling, members: many(1, stale)}, create: 1},
+		"a rolling update waits for the surge to be Ready": {
+			situation: situation{desired: 10, strategy: rolling, members: append(many(10, stale), makeMember("x", starting(0)), makeMember("y", starting(0)))},
+			recheck:   noon().Add(grace),
+		},
+		"a rolling update removes as many stale ones as are too many Ready": {
+			situation: situation{desired: 5, strategy: rolling, members: append(many(5, stale), makeMember("x"))}, remove: []string{"m00"},
+		},
+		"a rolling update removes stale ones that are not Ready at once": {
+			situation: situation{desired: 2, strategy: rolling, members: []member{makeMember("a", stale), makeMember("b", stale, starting(0))}},
+			create:    1, remove: []string{"b"},
+		},
+		"a rolling update makes no more fresh ones than are asked for": {
+			situation: situation{desired: 2, strategy: rolling, unseen: 1, members: []member{makeMember("a", stale), makeMember("x")}},
+		},
+		"a rolling update without room goes below by a fifth": {
+			situation: situation{desired: 5, strategy: rolling, cramped: true, members: many(5, stale)}, create: 1, remove: []string{"m00"},
+		},
+		"a rolling update without room never goes to none": {
+			situation: situation{desired: 1, strategy: rolling, cramped: true, members: many(1, stale)}, create: 1,
+		},
+		"a rolling update of a pool of none removes all": {
+			situation: situation{desired: 0, strategy: rolling, members: many(2, stale)}, remove: []string{"m00", "m01"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.situation.now, tc.situation.grace, tc.situation.known = noon(), grace, tc.create >= 0
+			got := decide(tc.situation)
+			var removed []string
+			for _, m := range got.remove {
+				removed = append(removed, m.sandbox.Name)
+			}
+			if diff := cmp.Diff(tc.remove, removed, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("removed (-want +got):\n%s", diff)
+			}
+			if got.create != max(0, tc.create) || len(got.held) != tc.held {
+				t.Errorf("decide() creates %d and holds %d, want %d and %d", got.create, len(got.held), max(0, tc.create), tc.held)
+			}
+			if tc.create >= 0 && !got.recheck.Equal(tc.recheck) {
+				t.Errorf("decide() rechecks at %s, want %s", got.recheck, tc.recheck)
+			}
+		})
+	}
+}
+
+func TestRollingUpdateEndsAndNeverHasTooFewReady(t *testing.T) {
+	for desired := range 31 {
+		var members []member
+		for i := range desired {
+			members = append(members, makeMember(fmt.Sprintf("old%d", i), stale))
+		}
+		for round := 0; ; round++ {
+			if round > 4*desired+4 {
+				t.Fatalf("a pool of %d is not updated after %d rounds", desired, round)
+			}
+			p := decide(situation{
+				now: noon(), desired: desired, members: members, known: true, grace: grace,
+				strategy: extensionsv1beta1.UpdateStrategyRollingUpdate,
+			})
+			if p.create == 0 && len(p.remove) == 0 {
+				break
+			}
+			members = afterwards(members, p, fmt.Sprintf("new%d-", round))
+			if len(members) > desired+part(desired, rollingPercent) || len(members) < desired {
+				t.Fatalf("a pool of %d has %d members in round %d", desired, len(members), round)
+			}
+		}
+		for _, m := range members {
+			if m.stale || len(members) != desired {
+				t.Fatalf("a pool of %d ends with %d members, stale: %t", desired, len(members), m.stale)
+			}
+		}
+	}
+}
+
+// afterwards are the members when a plan has been carried out and all are Ready.
+func afterwards(members []member, p plan, prefix string) []member {
+	gone := map[string]bool{}
+	for _, m := range p.remove {
+		gone[m.sandbox.Name] = true
+	}
+	var next []member
+	for _, m := range members {
+		if !gone[m.sandbox.Name] {
+			next = append(next, m)
+		}
+	}
+	for i := range p.create {
+		next = append(next, makeMember(fmt.Sprint(prefix, i)))
+	}
+	return next
+}

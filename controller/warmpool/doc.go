@@ -1,0 +1,48 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package warmpool keeps as many Sandboxes waiting as each SandboxWarmPool asks for.
+//
+// A pass reads the pool's members into a scope (gather.go), decides by pure functions
+// what to make and what to delete (member.go, decide.go), carries that out
+// (execute.go) and says in the status how far the pool has come (status.go).
+//
+// # The exact number
+//
+// There are never more members than replicas and those being replaced, although the
+// cache may be seconds behind:
+//
+//   - what this process made and has not seen yet counts as a member (memory.go). Names
+//     are chosen here, so that a create whose outcome is unknown is repeated under the
+//     same name until it is known;
+//   - what others do can only take members away, so that a cache that lags makes the
+//     pool wait and never makes it grow;
+//   - the first pass over a pool in a process asks the apiserver what an earlier process
+//     made;
+//   - what should have been seen and was not for a while is asked for, so that nothing
+//     waits for an event that never comes;
+//   - a member is deleted only in the version that was seen: a claim that took it
+//     meanwhile keeps it.
+//
+// # Decisions
+//
+// 2026-11-29: Members are those that the pool controls by UID. The contract's label is
+// a hash of the name that others can make collide; it only finds orphans.
+//
+// 2026-11-29: An orphan that does not match in its whole spec, or for which there is no
+// room, is left alone and told of in an Event. It may be somebody's work.
+//
+// 2026-11-29: After a start, members that were Ready before are not replaced for one
+// grace period: how many were replaced before is not known, and what takes the
+// controller down often takes the readiness of Pods with it.
+//
+// 2026-11-29: A refusal is tried again after a growing while and at once when pool or
+// template change. Policies and quotas change without an event that a pool could see.
+//
+// 2026-11-29: A rolling update deletes a Ready stale member only when as many as the
+// pool wants stay Ready, and takes the room it needs by surging. Only where a quota
+// leaves no room to surge it goes below, by 20 % at most and never to none.
+//
+// 2026-11-29: The delay of refills counts from the first member that is missing. One
+// that begins again with each further member never ends under a steady load.
+package warmpool

@@ -1,0 +1,194 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package warmpool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+)
+
+// askAfter is how long a create may stay unseen before the apiserver is asked for it.
+const askAfter = 10 * time.Second
+
+// doubtFor is how long a request whose answer was lost may still be carried out: longer
+// than the apiserver works on one.
+const doubtFor = 90 * time.Second
+
+// gather reads everything that a pass needs. An error means that nothing may be done.
+func (r *Reconciler) gather(ctx context.Context, pool *extensionsv1beta1.SandboxWarmPool) (*scope, error) {
+	now := r.clock.Now()
+	s := &scope{
+		pool: pool, now: now, grace: r.settings.ReadinessGrace, removed: map[string]bool{},
+		memory: r.memories.of(client.ObjectKeyFromObject(pool), pool.UID, now),
+	}
+	if err := r.prime(ctx, s); err != nil {
+		return nil, err
+	}
+	// What is unseen is read before what the cache shows: a member that appears between
+	// the two is then counted once too often, which makes the pool wait, and never missed.
+	s.unseen = s.memory.unseen.snapshot()
+	if err := r.gatherMembers(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.settleUnseen(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.gatherOrphans(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, r.gatherTemplate(ctx, s)
+}
+
+// prime asks the apiserver, once in a process, for members that the cache may not show
+// yet.
+func (r *Reconciler) prime(ctx context.Context, s *scope) error {
+	if s.memory.primed {
+		return nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(agentsv1beta1.GroupVersion.WithKind(agentsv1beta1.SandboxKind + "List"))
+	err := r.live.List(ctx, list, client.InNamespace(s.pool.Namespace),
+		client.MatchingLabels{keys.WarmPoolSandbox: keys.NameHash(s.pool.Name)})
+	if err != nil {
+		return fmt.Errorf("ask the apiserver for the members: %w", err)
+	}
+	for i := range list.Items {
+		found := &list.Items[i]
+		if controllerUID(found) != s.pool.UID {
+			continue
+		}
+		s.memory.unseen.put(found.Name, sent{at: s.now})
+		controlled, err := r.controlledInCache(ctx, s.pool.Namespace, found.Name)
+		if err != nil {
+			return err
+		}
+		if controlled {
+			s.memory.unseen.remove(found.Name)
+		}
+	}
+	s.memory.primed = true
+	return nil
+}
+
+// controlledInCache says whether the cache shows that somebody controls a Sandbox. One
+// that it shows as an orphan was adopted since.
+func (r *Reconciler) controlledInCache(ctx context.Context, namespace, name string) (bool, error) {
+	var found agentsv1beta1.Sandbox
+	glance := &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &found, glance)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read Sandbox %q: %w", name, err)
+	}
+	return err == nil && controllerUID(&found) != "", nil
+}
+
+func (r *Reconciler) gatherMembers(ctx context.Context, s *scope) error {
+	var list agentsv1beta1.SandboxList
+	err := r.client.List(ctx, &list, client.InNamespace(s.pool.Namespace),
+		client.MatchingFields{indexSandboxByPool: string(s.pool.UID)}, lookup.Shared)
+	if err != nil {
+		return fmt.Errorf("list the members: %w", err)
+	}
+	present, ready := sets.New[types.UID](), sets.New[types.UID]()
+	for i := range list.Items {
+		sandbox := &list.Items[i]
+		m := memberOf(sandbox, s.memory.removing.Has(sandbox.UID))
+		if m.wasReady = m.wasReady || s.memory.ready.Has(sandbox.UID); m.wasReady {
+			ready.Insert(sandbox.UID)
+		}
+		if sandbox.DeletionTimestamp == nil {
+			present.Insert(sandbox.UID)
+		}
+		s.members = append(s.members, m)
+		delete(s.unseen, sandbox.Name)
+	}
+	s.memory.ready = ready
+	s.memory.removing = s.memory.removing.Intersection(present)
+	return nil
+}
+
+// settleUnseen asks the apiserver for creates that the cache should have shown by now,
+// so that one whose object came and went unseen does not count for ever.
+func (r *Reconciler) settleUnseen(ctx context.Context, s *scope) error {
+	for name, entry := range s.unseen {
+		if due := entry.at.Add(askAfter); s.now.Before(due) {
+			s.wakeAt(due)
+			continue
+		}
+		s.wakeAt(s.now.Add(askAfter))
+		found, err := lookup.Object(ctx, r.live, s.pool.Namespace, name, &agentsv1beta1.Sandbox{})
+		switch {
+		case err != nil:
+			return err
+		case found != nil && controllerUID(found) == s.pool.UID:
+			s.memory.unseen.mark(name, sent{at: s.now})
+			s.unseen[name] = sent{at: s.now}
+		case found == nil && entry.doubtful && s.now.Before(entry.at.Add(doubtFor)):
+			// The request may still be on its way.
+		default:
+			s.memory.unseen.remove(name)
+			delete(s.unseen, name)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) gatherOrphans(ctx context.Context, s *scope) error {
+	var list agentsv1beta1.SandboxList
+	err := r.client.List(ctx, &list, client.InNamespace(s.pool.Namespace),
+		client.MatchingFields{indexOrphanByHash: keys.NameHash(s.pool.Name)}, lookup.Shared)
+	if err != nil {
+		return fmt.Errorf("list orphans: %w", err)
+	}
+	for i := range list.Items {
+		s.orphans = append(s.orphans, &list.Items[i])
+	}
+	return nil
+}
+
+// gatherTemplate reads the template, from the apiserver when the cache does not have
+// it, and compares the members with it.
+func (r *Reconciler) gatherTemplate(ctx context.Context, s *scope) error {
+	name := s.pool.Spec.TemplateRef.Name
+	template, err := lookup.Object(ctx, r.client, s.pool.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	if err == nil && template == nil {
+		template, err = lookup.Object(ctx, r.live, s.pool.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	}
+	if err != nil || template == nil {
+		return err
+	}
+	tierLabel, err := lookup.TierLabel(ctx, r.client, r.live, s.pool.Namespace)
+	if err != nil {
+		return err
+	}
+	s.template = template
+	var opts blueprint.Options
+	if opts, s.invalid = blueprint.OptionsFor(r.settings.Platform, tierLabel, template); s.invalid != nil {
+		return nil // the status says so
+	}
+	opts.SafeToEvict = r.settings.SafeToEvict
+	if s.model, err = blueprint.ForPool(s.pool, template, opts); err != nil {
+		return err
+	}
+	return s.compare(opts)
+}
+
+func controllerUID(object metav1.Object) types.UID {
+	if owner := metav1.GetControllerOf(object); owner != nil {
+		return owner.UID
+	}
+	return ""
+}

@@ -1,0 +1,155 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package warmpool
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// memories are what this process remembers of each pool.
+type memories struct {
+	mu    sync.Mutex
+	pools map[types.NamespacedName]*memory
+}
+
+// of returns the memory of a pool; a pool of that name with another UID begins anew.
+func (m *memories) of(key types.NamespacedName, uid types.UID, now time.Time) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.pools == nil {
+		m.pools = map[types.NamespacedName]*memory{}
+	}
+	found, known := m.pools[key]
+	if !known || found.uid != uid {
+		found = newMemory(uid, now)
+		m.pools[key] = found
+	}
+	return found
+}
+
+func (m *memories) forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.pools, key)
+}
+
+// seen notes that the cache has shown a Sandbox of that namespace and name, whoever
+// controls it now.
+func (m *memories) seen(namespace, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, memory := range m.pools {
+		if key.Namespace == namespace {
+			memory.unseen.remove(name)
+		}
+	}
+}
+
+// memory is what this process remembers of one pool. Only its pass uses it, but for
+// unseen, which watches change.
+type memory struct {
+	uid types.UID
+	// primed is true once the apiserver was asked what an earlier process made.
+	primed bool
+	// unseen are members that were made and that the cache does not show yet.
+	unseen unseen
+	// removing are the UIDs of members that this process has deleted and that the cache
+	// shows as if nothing had happened.
+	removing sets.Set[types.UID]
+	// ready are the UIDs of members that were Ready once.
+	ready sets.Set[types.UID]
+	// spent are the times at which members that were Ready before were replaced. began
+	// is when this process met the pool: what was before is not known.
+	spent []time.Time
+	began time.Time
+
+	refill  refill
+	refusal refusal
+	// orphans are the UIDs of those that were told of.
+	orphans sets.Set[types.UID]
+	// written is when the status was last written.
+	written time.Time
+	// stuck is true while the pool does not progress and an Event has said so.
+	stuck bool
+}
+
+func newMemory(uid types.UID, now time.Time) *memory {
+	return &memory{
+		uid: uid, began: now, unseen: unseen{entries: map[string]sent{}},
+		removing: sets.New[types.UID](), ready: sets.New[types.UID](), orphans: sets.New[types.UID](),
+	}
+}
+
+// budget is how many members that were Ready before may be replaced now, and when
+// there will be more; zero when there are enough.
+func (m *memory) budget(now time.Time, grace time.Duration, wereReady int) (left int, more time.Time) {
+	if blind := m.began.Add(grace); now.Before(blind) {
+		return 0, blind
+	}
+	var recent []time.Time
+	for _, at := range m.spent {
+		if now.Before(at.Add(grace)) {
+			recent = append(recent, at)
+		}
+	}
+	m.spent = recent
+	left = max(0, part(wereReady, overduePercent)-len(recent))
+	if left == 0 && len(recent) > 0 {
+		more = recent[0].Add(grace)
+	}
+	return left, more
+}
+
+func (m *memory) spend(count int, now time.Time) {
+	for range count {
+		m.spent = append(m.spent, now)
+	}
+}
+
+// sent is a create that the cache does not show yet.
+type sent struct {
+	// at is when it was sent, or last looked for.
+	at time.Time
+	// doubtful is true when nobody knows whether the apiserver carried it out.
+	doubtful bool
+}
+
+// unseen are the creates that the cache does not show yet, by name.
+type unseen struct {
+	mu      sync.Mutex
+	entries map[string]sent
+}
+
+func (u *unseen) put(name string, s sent) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.entries[name] = s
+}
+
+// mark changes an entry, unless the cache has shown it meanwhile.
+func (u *unseen) mark(name string, s sent) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, there := u.entries[name]; there {
+		u.entries[name] = s
+	}
+}
+
+func (u *unseen) remove(name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.entries, name)
+}
+
+// snapshot copies the entries.
+func (u *unseen) snapshot() map[string]sent {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.entries)
+}

@@ -1,0 +1,195 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package warmpool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+)
+
+// statusInterval is how often the status of a pool is written at most.
+const statusInterval = time.Second
+
+// Reasons of the conditions.
+const (
+	reasonComplete         = "Complete"
+	reasonFilling          = "Filling"
+	reasonTemplateNotFound = "TemplateNotFound"
+	reasonUnschedulable    = "Unschedulable"
+	reasonReconcilerError  = "ReconcilerError"
+	reasonPolicyDenied     = "PolicyDenied"
+	reasonQuotaExceeded    = "QuotaExceeded"
+	reasonNothingDenied    = "NothingDenied"
+	reasonWithinQuota      = "WithinQuota"
+)
+
+// maxMessage is how many bytes the apiserver takes as the message of a condition.
+const maxMessage = 32 << 10
+
+// tally counts the members that are not on their way out.
+type tally struct{ active, ready, stale, claimable int }
+
+func (s *scope) tally() tally {
+	var t tally
+	for i := range s.members {
+		m := &s.members[i]
+		if m.leaving || s.removed[m.sandbox.Name] {
+			continue
+		}
+		t.active++
+		if m.stale {
+			t.stale++
+		}
+		if !m.ready {
+			continue
+		}
+		t.ready++
+		handedOut := !m.stale || s.strategy() == extensionsv1beta1.UpdateStrategyOnReplenish
+		if handedOut && len(m.sandbox.Status.PodIPs) > 0 {
+			t.claimable++
+		}
+	}
+	return t
+}
+
+// desiredStatus is the status that the pass has come to.
+func desiredStatus(s *scope) extensionsv1beta1.SandboxWarmPoolStatus {
+	t := s.tally()
+	status := *s.pool.Status.DeepCopy()
+	status.Replicas, status.ReadyReplicas = int32(t.active), int32(t.ready) //nolint:gosec // a namespace holds fewer objects
+	status.Selector = keys.WarmPoolSandbox + "=" + keys.NameHash(s.pool.Name)
+	status.ObservedGeneration = s.pool.Generation
+	for _, c := range []metav1.Condition{
+		progressing(s, t),
+		obstacle(s, extensionsv1beta1.PoolConditionPolicyDenied, heldDenied, reasonPolicyDenied, reasonNothingDenied),
+		obstacle(s, extensionsv1beta1.PoolConditionQuotaExceeded, heldQuota, reasonQuotaExceeded, reasonWithinQuota),
+	} {
+		c.ObservedGeneration = s.pool.Generation
+		c.LastTransitionTime = metav1.NewTime(s.now)
+		c.Message = clip(c.Message, maxMessage)
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
+	slices.SortFunc(status.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
+	return status
+}
+
+// progressing takes the first answer that holds: what is worse comes first.
+func progressing(s *scope, t tally) metav1.Condition {
+	c := metav1.Condition{Type: extensionsv1beta1.PoolConditionProgressing, Status: metav1.ConditionFalse}
+	missing := t.ready < s.desired()
+	switch {
+	case s.template == nil:
+		c.Reason = reasonTemplateNotFound
+		c.Message = fmt.Sprintf("SandboxTemplate %q not found", s.pool.Spec.TemplateRef.Name)
+	case s.obstructed(heldDenied) != "":
+		c.Reason, c.Message = reasonPolicyDenied, s.obstructed(heldDenied)
+	case missing && s.obstructed(heldQuota) != "":
+		c.Reason, c.Message = reasonQuotaExceeded, s.obstructed(heldQuota)
+	case missing && s.memory.refusal.message != "":
+		c.Reason, c.Message = reasonReconcilerError, "Error seen: "+s.memory.refusal.message
+	case s.problem() != nil:
+		c.Reason, c.Message = reasonReconcilerError, "Error seen: "+s.problem().Error()
+	case missing && s.unschedulable() > 0:
+		c.Reason, c.Message = reasonUnschedulable, unschedulableNote(s, s.unschedulable())
+	case missing || t.active != s.desired():
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonFilling, "Sandboxes are on their way to the number that the pool asks for"
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonComplete, "The pool has the Sandboxes that it asks for, and all of them are Ready"
+	}
+	return c
+}
+
+// obstacle is the condition for what keeps Sandboxes, or their Pods, from being made.
+func obstacle(s *scope, kind string, of hold, yes, no string) metav1.Condition {
+	if message := s.obstructed(of); message != "" {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: yes, Message: message}
+	}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: no}
+}
+
+// obstructed is what was said by those who refused Sandboxes of the pool, or their
+// Pods; empty when nobody did.
+func (s *scope) obstructed(by hold) string {
+	if by == heldDenied && s.invalid != nil {
+		return fmt.Sprintf("SandboxTemplate %q: %s", s.pool.Spec.TemplateRef.Name, s.invalid.Error())
+	}
+	if s.memory.refusal.kind == by && s.memory.refusal.message != "" {
+		return s.memory.refusal.message
+	}
+	for i := range s.members {
+		if m := &s.members[i]; m.held == by && !m.leaving && !s.removed[m.sandbox.Name] {
+			return m.refusal
+		}
+	}
+	return ""
+}
+
+// unschedulable is the number of overdue members that wait for a node.
+func (s *scope) unschedulable() int {
+	count := 0
+	for _, m := range s.plan.held {
+		if m.held == heldUnschedulable {
+			count++
+		}
+	}
+	return count
+}
+
+// conclude writes the status, tells of it, and says when the next pass is due.
+func (r *Reconciler) conclude(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if len(s.plan.held) > 0 {
+		s.wakeAt(s.now.Add(r.settings.UnschedulableRecheck))
+	}
+	r.tell(s)
+	r.gauges.set(client.ObjectKeyFromObject(s.pool), s.desired(), s.tally())
+	s.failed(r.writeStatus(ctx, s))
+	if err := s.problem(); err != nil {
+		return ctrl.Result{}, err
+	}
+	if s.wake.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: max(s.wake.Sub(s.now), time.Millisecond)}, nil
+}
+
+// writeStatus sends what changed of the status, unless it was written a moment ago.
+func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
+	desired := desiredStatus(s)
+	if apiequality.Semantic.DeepEqual(s.pool.Status, desired) {
+		return nil
+	}
+	if due := s.memory.written.Add(statusInterval); s.now.Before(due) {
+		s.wakeAt(due)
+		return nil
+	}
+	changed := s.pool.DeepCopy()
+	changed.Status = desired
+	err := r.client.Status().Patch(ctx, changed, client.MergeFrom(s.pool), fieldOwner)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	s.memory.written = s.now
+	return nil
+}
+
+// clip shortens a text to so many bytes, at the end of a character.
+func clip(text string, limit int) string {
+	const mark = "..."
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
+}

@@ -175,14 +175,22 @@ func (r *Reconciler) gatherTemplate(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.template = template
-	var opts blueprint.Options
-	if opts, s.invalid = blueprint.OptionsFor(r.settings.Platform, tierLabel, template); s.invalid != nil {
-		return nil // the status says so
+	return r.useTemplate(s, tierLabel)
+}
+
+// useTemplate renders what the pool makes, and compares the members with it. A
+// template that may not be used here is no error: the status says so.
+func (r *Reconciler) useTemplate(s *scope, tierLabel string) error {
+	opts, invalid := blueprint.OptionsFor(r.settings.Platform, tierLabel, s.template)
+	if s.invalid = invalid; s.invalid != nil {
+		return nil
 	}
 	opts.SafeToEvict = r.settings.SafeToEvict
-	if s.model, err = blueprint.ForPool(s.pool, template, opts); err != nil {
+	model, err := blueprint.ForPool(s.pool, s.template, opts)
+	if err != nil {
 		return err
 	}
+	s.model = model
 	return s.compare(opts)
 }
 

@@ -13,5 +13,11 @@ import (
 
 // setUpExtensions adds the controllers of the extensions to the manager.
 func setUpExtensions(ctx context.Context, mgr ctrl.Manager, options Options, platform *config.Platform) error {
+	if err := setUpTemplates(ctx, mgr, options.Pools, platform); err != nil {
+		return err
+	}
+	if err := setUpPools(ctx, mgr, options.Pools, platform); err != nil {
+		return err
+	}
 	return setUpClaims(ctx, mgr, options.Claims, platform)
 }

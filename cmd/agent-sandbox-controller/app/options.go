@@ -54,6 +54,8 @@ type Options struct {
 	CacheLabelSelectors bool
 	// Claims are what concerns claims.
 	Claims ClaimOptions
+	// Pools are what concerns templates and pools.
+	Pools PoolOptions
 	// Profiling serves profiles on the port of the metrics.
 	Profiling Profiling
 	// Zap says how to log.
@@ -75,17 +77,10 @@ type Profiling struct {
 // reservedFlags are taken so that a script for the API finds every flag it passes.
 // The controllers that they steer are not part of this binary yet.
 type reservedFlags struct {
-	workers      [2]int
-	poolBatch    int
-	poolDelay    time.Duration
-	poolRate     float64
-	poolGrace    time.Duration
-	poolRecheck  time.Duration
-	poolEviction bool
-	connections  int
-	separate     bool
-	writeBehind  time.Duration
-	tracing      bool
+	connections int
+	separate    bool
+	writeBehind time.Duration
+	tracing     bool
 }
 
 // Bind declares the flags.
@@ -112,6 +107,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 		"One in how many contentions is sampled, with --enable-pprof-debug.")
 	flags.BoolVar(&o.Extensions, "extensions", false, "Run the controllers of templates, pools and claims.")
 	o.Claims.Bind(flags)
+	o.Pools.Bind(flags)
 	o.bindReserved(flags)
 	o.Zap.BindFlags(flags)
 }
@@ -119,15 +115,6 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 func (o *Options) bindReserved(flags *flag.FlagSet) {
 	const none = " (taken for scripts of the API; without effect in this version)"
 	r := &o.Reserved
-	flags.IntVar(&r.workers[0], "sandbox-warm-pool-concurrent-workers", 1, "Pools worked on at once"+none+".")
-	flags.IntVar(&r.workers[1], "sandbox-template-concurrent-workers", 1, "Templates worked on at once"+none+".")
-	flags.IntVar(&r.poolBatch, "sandbox-warm-pool-max-batch-size", 300, "Sandboxes a pool makes at once"+none+".")
-	flags.DurationVar(&r.poolDelay, "sandbox-warm-pool-replenish-delay", 0, "Wait before a pool refills"+none+".")
-	flags.Float64Var(&r.poolRate, "sandbox-warm-pool-max-refill-rate", 0, "Sandboxes a second that a pool makes"+none+".")
-	flags.DurationVar(&r.poolGrace, "sandbox-warm-pool-readiness-grace-period", 5*time.Minute, "Time a member may be unready"+none+".")
-	flags.DurationVar(&r.poolRecheck, "sandbox-warm-pool-unschedulable-recheck-interval", time.Minute,
-		"Interval at which unschedulable members are looked at"+none+".")
-	flags.BoolVar(&r.poolEviction, "enable-warm-pool-eviction", true, "Let the cluster autoscaler evict members"+none+".")
 	flags.IntVar(&r.connections, "api-connections", 1, "Connections to the apiserver"+none+".")
 	flags.BoolVar(&r.separate, "separate-watch-connection", false, "A connection of its own for watches"+none+".")
 	flags.DurationVar(&r.writeBehind, "sandbox-write-behind-window", 0, "Delay of writes to the metadata of Pods"+none+".")
@@ -144,6 +131,7 @@ func (o *Options) Validate() error {
 		refuse("sandbox-concurrent-workers", o.SandboxConcurrentWorkers, "give at least 1")
 	}
 	o.Claims.validate(refuse)
+	o.Pools.validate(refuse)
 	if o.KubeAPIBurst < 1 {
 		refuse("kube-api-burst", o.KubeAPIBurst, "give at least 1")
 	}

@@ -1,0 +1,97 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"flag"
+	"math"
+	"time"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/template"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/warmpool"
+)
+
+// PoolOptions are what the command line says of templates and pools.
+type PoolOptions struct {
+	// TemplateWorkers and PoolWorkers are how many templates and pools are worked on at
+	// once.
+	TemplateWorkers, PoolWorkers int
+	// Refill bounds how fast pools make members.
+	Refill warmpool.Refill
+	// ReadinessGrace is how long a member may be not Ready.
+	ReadinessGrace time.Duration
+	// UnschedulableRecheck is how often members that wait for a node are looked at.
+	UnschedulableRecheck time.Duration
+	// SafeToEvict lets the cluster autoscaler evict members.
+	SafeToEvict bool
+}
+
+// Bind declares the flags.
+func (o *PoolOptions) Bind(flags *flag.FlagSet) {
+	flags.IntVar(&o.TemplateWorkers, "sandbox-template-concurrent-workers", 1, "Templates worked on at once.")
+	flags.IntVar(&o.PoolWorkers, "sandbox-warm-pool-concurrent-workers", 1, "Pools worked on at once.")
+	flags.IntVar(&o.Refill.MaxBatch, "sandbox-warm-pool-max-batch-size", 300, "Sandboxes that a pool makes in one pass at most.")
+	flags.DurationVar(&o.Refill.Delay, "sandbox-warm-pool-replenish-delay", 0,
+		"How long a pool that was full waits, from the first Sandbox that is missing, before it makes new ones.")
+	flags.Float64Var(&o.Refill.PerSecond, "sandbox-warm-pool-max-refill-rate", 0, "Sandboxes a second that a pool makes at most; 0 for no bound.")
+	flags.DurationVar(&o.ReadinessGrace, "sandbox-warm-pool-readiness-grace-period", 5*time.Minute,
+		"How long a Sandbox of a pool may be not Ready before it is replaced.")
+	flags.DurationVar(&o.UnschedulableRecheck, "sandbox-warm-pool-unschedulable-recheck-interval", time.Minute,
+		"How often a pool looks at Sandboxes that wait for a node.")
+	flags.BoolVar(&o.SafeToEvict, "enable-warm-pool-eviction", true, "Let the cluster autoscaler evict Sandboxes of pools.")
+}
+
+// validate refuses what cannot be used.
+func (o *PoolOptions) validate(refuse func(name string, value any, remedy string)) {
+	for name, value := range map[string]int{
+		"sandbox-template-concurrent-workers": o.TemplateWorkers, "sandbox-warm-pool-concurrent-workers": o.PoolWorkers,
+		"sandbox-warm-pool-max-batch-size": o.Refill.MaxBatch,
+	} {
+		if value < 1 {
+			refuse(name, value, "give at least 1")
+		}
+	}
+	for name, value := range map[string]time.Duration{
+		"sandbox-warm-pool-readiness-grace-period":         o.ReadinessGrace,
+		"sandbox-warm-pool-unschedulable-recheck-interval": o.UnschedulableRecheck,
+	} {
+		if value <= 0 {
+			refuse(name, value, "give a positive duration such as 5m")
+		}
+	}
+	if o.Refill.Delay < 0 {
+		refuse("sandbox-warm-pool-replenish-delay", o.Refill.Delay, "give a duration such as 10s, or 0 for no delay")
+	}
+	if rate := o.Refill.PerSecond; math.IsNaN(rate) || math.IsInf(rate, 0) || rate < 0 {
+		refuse("sandbox-warm-pool-max-refill-rate", rate, "give a number of Sandboxes a second, or 0 for no bound")
+	}
+}
+
+// setUpTemplates adds the controller of templates to the manager.
+func setUpTemplates(ctx context.Context, mgr ctrl.Manager, options PoolOptions, platform *config.Platform) error {
+	reconciler := template.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
+		template.Settings{Platform: platform, ConcurrentWorkers: options.TemplateWorkers})
+	return reconciler.SetupWithManager(ctx, mgr)
+}
+
+// setUpPools adds the controller of pools to the manager.
+func setUpPools(ctx context.Context, mgr ctrl.Manager, options PoolOptions, platform *config.Platform) error {
+	reconciler := warmpool.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
+		warmpool.Settings{
+			Platform:             platform,
+			ConcurrentWorkers:    options.PoolWorkers,
+			Refill:               options.Refill,
+			ReadinessGrace:       options.ReadinessGrace,
+			UnschedulableRecheck: options.UnschedulableRecheck,
+			SafeToEvict:          options.SafeToEvict,
+			Metrics:              metrics.Registry,
+		})
+	return reconciler.SetupWithManager(ctx, mgr)
+}

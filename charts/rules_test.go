@@ -52,15 +52,28 @@ containers:
     volumeMounts: [{name: workspace-volume, mountPath: /workspace}]
 `
 
-// judge returns the rules that refuse a Sandbox with a Pod in the tier standard.
-func judge(t *testing.T, rules *engine.Engine, r rendered, change func(spec, container map[string]any)) []string {
+// podOf returns the hardened Pod with a change.
+func podOf(t *testing.T, change func(spec, container map[string]any)) map[string]any {
 	t.Helper()
-	var spec, tier map[string]any
+	var spec map[string]any
 	if err := yaml.Unmarshal([]byte(hardened), &spec); err != nil {
 		t.Fatal(err)
 	}
 	change(spec, spec["containers"].([]any)[0].(map[string]any))
-	data, err := json.Marshal(platform(t, r).Tiers["standard"])
+	return spec
+}
+
+// judge returns the rules that refuse a Sandbox with a Pod in the tier standard.
+func judge(t *testing.T, rules *engine.Engine, r rendered, change func(spec, container map[string]any)) []string {
+	t.Helper()
+	return judgeIn(t, rules, r, "standard", podOf(t, change))
+}
+
+// judgeIn returns the rules that refuse a Sandbox with that Pod in a tier.
+func judgeIn(t *testing.T, rules *engine.Engine, r rendered, tierName string, spec map[string]any) []string {
+	t.Helper()
+	var tier map[string]any
+	data, err := json.Marshal(platform(t, r).Tiers[tierName])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +87,7 @@ func judge(t *testing.T, rules *engine.Engine, r rendered, change func(spec, con
 	}
 	decision := rules.Evaluate(t.Context(), engine.Input{
 		Operation: "CREATE", Kind: engine.KindSandbox, User: engine.UserInfo{Username: "alice"}, Object: object,
-		Namespace: engine.NamespaceInfo{Name: "tenant"}, Pod: pod, PodPath: "spec.podTemplate", Tier: tier, TierName: "standard",
+		Namespace: engine.NamespaceInfo{Name: "tenant"}, Pod: pod, PodPath: "spec.podTemplate", Tier: tier, TierName: tierName,
 		Source: engine.SourceAdmission,
 	})
 	var denied []string

@@ -1,0 +1,278 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+)
+
+const (
+	ourController    = "system:serviceaccount:tools-west:q7-blue-controller"
+	garbageCollector = "system:serviceaccount:kube-system:generic-garbage-collector"
+	deletesNamespace = "system:serviceaccount:kube-system:namespace-controller"
+
+	podResource  = "pods.v1."
+	kindResource = "sandboxes.v1beta1.agents.x-k8s.io"
+)
+
+// guard is one request and the rule that refuses it, none if it passes.
+type guard struct {
+	write
+	want string
+}
+
+func checkGuards(t *testing.T, cases map[string]guard) {
+	t.Helper()
+	policies := backstop(t, render(t, elsewhere))
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			messages := refusals(t, policies, tc.write)
+			want := slices.DeleteFunc([]string{tc.want}, func(id string) bool { return id == "" })
+			if diff := cmp.Diff(want, rulesOfRefusals(messages), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("refused by (-want +got):\n%s%s", diff, strings.Join(messages, "\n"))
+			}
+		})
+	}
+}
+
+// meta is an object of that kind with more lines in its metadata and below it.
+func meta(kind, inMetadata, below string) string {
+	version := "v1"
+	switch kind {
+	case "Sandbox":
+		version = "agents.x-k8s.io/v1beta1"
+	case "SandboxTemplate", "SandboxClaim", "SandboxWarmPool":
+		version = "extensions.agents.x-k8s.io/v1beta1"
+	}
+	return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: one, namespace: tenant%s}\n%s", version, kind, inMetadata, below)
+}
+
+func TestLabelsOfTheControllers(t *testing.T) {
+	labelled := func(kind, label, value string) string {
+		return meta(kind, fmt.Sprintf(", labels: {app: a, %s: %q}", label, value), "")
+	}
+	plain := meta("Pod", ", labels: {app: a}", "")
+	ours := labelled("Pod", keys.SandboxNameHash, "00000000")
+	checkGuards(t, map[string]guard{
+		"a Pod that joins a Sandbox's Service": {write{resource: podResource, object: ours}, "reserved-metadata"},
+		"a Pod that picks an egress profile":   {write{resource: podResource, object: labelled("Pod", keys.EgressProfile, "public")}, "reserved-metadata"},
+		"a Service": {
+			write{resource: "services.v1.", object: labelled("Service", keys.ClaimUID, "u")}, "reserved-metadata",
+		},
+		"a volume claim": {
+			write{resource: "persistentvolumeclaims.v1.", object: labelled("PersistentVolumeClaim", keys.SandboxNameHash, "x")}, "reserved-metadata",
+		},
+		"a ReplicaSet's Pod": {
+			write{user: "system:serviceaccount:kube-system:replicaset-controller", resource: podResource, object: ours}, "reserved-metadata",
+		},
+		"a label that changes":            {write{resource: podResource, object: labelled("Pod", keys.SandboxNameHash, "1"), old: ours}, "reserved-metadata"},
+		"a label that is taken off":       {write{resource: podResource, object: plain, old: ours}, "reserved-metadata"},
+		"a label that appears":            {write{resource: podResource, object: ours, old: plain}, "reserved-metadata"},
+		"a label by way of the status":    {write{resource: "pods/status.v1.", object: ours, old: plain}, "reserved-metadata"},
+		"all labels taken off":            {write{resource: podResource, object: meta("Pod", "", ""), old: ours}, "reserved-metadata"},
+		"a label of the user's own":       {write{resource: podResource, object: plain}, ""},
+		"a domain that looks like ours":   {write{resource: podResource, object: labelled("Pod", "notagents.x-k8s.io/a", "x")}, ""},
+		"no label at all":                 {write{resource: podResource, object: meta("Pod", "", "")}, ""},
+		"a hand-over by its user":         {write{resource: podResource, object: labelled("Pod", keys.Adoptable, "true")}, ""},
+		"a user's label beside ours":      {write{resource: podResource, object: strings.Replace(ours, "app: a", "app: b", 1), old: ours}, ""},
+		"a kubelet's status beside ours":  {write{user: "system:node:one", resource: "pods/status.v1.", object: ours, old: ours}, ""},
+		"our controller":                  {write{user: ourController, resource: podResource, object: ours}, ""},
+		"a controller of another release": {write{user: "system:serviceaccount:tenant:q7-blue-controller", resource: podResource, object: ours}, "reserved-metadata"},
+		"an administrator":                {write{may: "*", resource: podResource, object: ours}, ""},
+		"a restore tool with the right":   {write{may: "bypass backstop/labels", resource: podResource, object: ours}, ""},
+		"one with another right":          {write{may: "bypass backstop/pods", resource: podResource, object: ours}, "reserved-metadata"},
+	})
+}
+
+func TestOwnersAndNamesOfOurKinds(t *testing.T) {
+	owned := func(owner string) string {
+		return meta("Sandbox", ", ownerReferences: [{"+owner+", name: x, uid: u}]", "")
+	}
+	claimed := owned("apiVersion: extensions.agents.x-k8s.io/v1beta1, kind: SandboxClaim, controller: true")
+	plain := meta("Sandbox", "", "")
+	created := func(object string) write { return write{resource: kindResource, object: object} }
+	checkGuards(t, map[string]guard{
+		"the Pod's own name": {created(meta("Sandbox", `, annotations: {agents.x-k8s.io/pod-name: one}`, hardenedSpec)), ""},
+		"another Pod's name": {created(meta("Sandbox", `, annotations: {agents.x-k8s.io/pod-name: two}`, hardenedSpec)), "reserved-metadata"},
+		"another Pod's name that it has": {write{
+			resource: kindResource, object: meta("Sandbox", `, annotations: {agents.x-k8s.io/pod-name: two, a: b}`, hardenedSpec),
+			old: meta("Sandbox", `, annotations: {agents.x-k8s.io/pod-name: two}`, hardenedSpec),
+		}, ""},
+		"a forged owner":         {write{resource: kindResource, object: claimed, old: plain}, "forged-owner"},
+		"an owner that goes":     {write{resource: kindResource, object: plain, old: claimed}, "forged-owner"},
+		"an owner that stays":    {write{resource: kindResource, object: claimed, old: claimed}, ""},
+		"an owner of the user's": {write{resource: kindResource, object: owned("apiVersion: apps/v1, kind: Deployment, controller: true"), old: plain}, ""},
+		"one that controls nothing": {
+			write{resource: kindResource, object: owned("apiVersion: agents.x-k8s.io/v1beta1, kind: Sandbox"), old: plain}, "",
+		},
+		"the garbage collector": {write{user: garbageCollector, resource: kindResource, object: plain, old: claimed}, ""},
+		"our controller":        {write{user: ourController, resource: kindResource, object: claimed, old: plain}, ""},
+		"one on its way out": {write{
+			resource: kindResource, object: plain,
+			old: strings.Replace(claimed, "name: one", "name: one, deletionTimestamp: 2026-11-29T00:00:00Z", 1),
+		}, ""},
+		"the platform's own namespace": {write{
+			resource: kindResource, object: meta("Sandbox", "", hardenedSpec), namespace: "tools-west",
+		}, "platform-namespace"},
+		"kube-system": {write{
+			resource: "sandboxclaims.v1beta1.extensions.agents.x-k8s.io", object: meta("SandboxClaim", "", ""), namespace: "kube-system",
+		}, "platform-namespace"},
+		"a tier that does not exist":   {write{resource: kindResource, object: meta("Sandbox", "", hardenedSpec), tier: "lax"}, "tier"},
+		"a fault that is there before": {write{resource: kindResource, object: meta("Sandbox", ", labels: {a: b}", "spec: {podTemplate: {spec: {hostPID: true}}}"), old: meta("Sandbox", "", "spec: {podTemplate: {spec: {hostPID: true}}}")}, ""},
+	})
+}
+
+const hardenedSpec = "spec: {podTemplate: {spec: {automountServiceAccountToken: false, containers: [{name: a, image: \"a:1\"}]}}}"
+
+// The keys that users may write are those of the table in Go.
+func TestTheBackstopKnowsTheTableOfKeys(t *testing.T) {
+	policies := backstop(t, render(t, elsewhere))
+	reserved := []string{
+		keys.SandboxNameHash, keys.WarmPoolSandbox, keys.SandboxTemplateRefHash, keys.LaunchType, keys.ClaimUID, keys.Adoptable,
+		keys.SandboxTemplateRef, keys.SandboxName, keys.ClaimFirstReadyAt, keys.Tier, keys.Sandbox, keys.Ingress, keys.Template, "new.agents.x-k8s.io/a",
+	}
+	for _, key := range keys.UserKeys() {
+		reserved = append(reserved, key.Name)
+	}
+	kindsOf := map[string]string{
+		"Sandbox": "sandboxes.v1beta1.agents.x-k8s.io", "SandboxTemplate": "sandboxtemplates.v1beta1.extensions.agents.x-k8s.io",
+		"SandboxClaim": "sandboxclaims.v1beta1.extensions.agents.x-k8s.io", "SandboxWarmPool": "sandboxwarmpools.v1beta1.extensions.agents.x-k8s.io",
+	}
+	now := time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
+	for form, member := range map[keys.Form]string{keys.Label: "labels", keys.Annotation: "annotations"} {
+		for kind, resource := range kindsOf {
+			for _, key := range reserved {
+				t.Run(fmt.Sprintf("%s %s of a %s", form, key, kind), func(t *testing.T) {
+					value := validValue(key, now)
+					object := meta(kind, fmt.Sprintf(", %s: {%s: %q}", member, key, value), "")
+					allowed := keys.CheckUser(form, key, value, keys.Subject{Kind: kind, Name: "one", Now: now}) == nil
+					got := refusals(t, policies, write{resource: resource, object: object, old: meta(kind, "", "")})
+					if allowed != (len(got) == 0) {
+						t.Errorf("allowed: %t, and the backstop says %q", allowed, got)
+					}
+					got = refusals(t, policies, write{resource: resource, object: meta(kind, "", ""), old: object})
+					if allowed != (len(got) == 0) {
+						t.Errorf("may be removed: %t, and the backstop says %q", allowed, got)
+					}
+				})
+			}
+		}
+	}
+}
+
+func validValue(key string, now time.Time) string {
+	for _, k := range keys.UserKeys() {
+		if k.Name == key && len(k.Values) > 0 {
+			return k.Values[0]
+		}
+	}
+	return map[string]string{keys.PodName: "one", keys.ControllerFirstObservedAt: now.Format(time.RFC3339), keys.BindTimeout: "30s"}[key]
+}
+
+func TestNetworkPoliciesOfTheControllers(t *testing.T) {
+	policy := func(manager, profile string) string {
+		return fmt.Sprintf("apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n"+
+			"metadata: {name: agent-sandbox-deny-all, namespace: tenant, labels: {%s: %s}}\nspec: {podSelector: {matchLabels: {a: %s}}}", keys.ManagedBy, manager, profile)
+	}
+	ours, opened, others := policy(isolation.Manager, "b"), policy(isolation.Manager, "c"), policy("somebody", "b")
+	const resource, refused = "networkpolicies.v1.networking.k8s.io", "managed-network-policy"
+	checkGuards(t, map[string]guard{
+		"one that is deleted":            {write{resource: resource, old: ours}, refused},
+		"one that is changed":            {write{resource: resource, object: opened, old: ours}, refused},
+		"one that loses its label":       {write{resource: resource, object: others, old: ours}, refused},
+		"one that gets the label":        {write{resource: resource, object: ours, old: others}, refused},
+		"one that is made with it":       {write{resource: resource, object: ours}, refused},
+		"one of the tenant's is made":    {write{resource: resource, object: others}, ""},
+		"one of the tenant's is deleted": {write{resource: resource, old: others}, ""},
+		"our controller makes":           {write{user: ourController, resource: resource, object: ours}, ""},
+		"our controller repairs":         {write{user: ourController, resource: resource, object: ours, old: opened}, ""},
+		"a namespace is deleted":         {write{user: deletesNamespace, resource: resource, old: ours}, ""},
+		"a template is deleted":          {write{user: garbageCollector, resource: resource, old: ours}, ""},
+		"an administrator deletes":       {write{may: "*", resource: resource, old: ours}, ""},
+	})
+}
+
+func TestPodsOfSandboxesStayAsTheyAre(t *testing.T) {
+	pod := func(inMetadata, spec string) string {
+		return meta("Pod", ", labels: {"+keys.Sandbox+": \"true\"}"+inMetadata, "spec: {containers: [{name: a, image: a}]"+spec+"}")
+	}
+	ours, foreign := pod("", ""), meta("Pod", "", "spec: {}")
+	owned := pod(", ownerReferences: [{apiVersion: agents.x-k8s.io/v1beta1, kind: Sandbox, name: one, uid: u, controller: true}]", "")
+	debugged := pod("", ", ephemeralContainers: [{name: b, image: b}]")
+	checkGuards(t, map[string]guard{
+		"another image":                {write{resource: podResource, object: strings.Replace(ours, "image: a", "image: b", 1), old: ours}, "sandbox-pod"},
+		"an ephemeral container":       {write{resource: "pods/ephemeralcontainers.v1.", object: debugged, old: ours}, "sandbox-pod"},
+		"another size":                 {write{resource: "pods/resize.v1.", object: pod("", ", resources: {limits: {cpu: 1}}"), old: ours}, "sandbox-pod"},
+		"an owner that goes":           {write{resource: podResource, object: ours, old: owned}, "sandbox-pod"},
+		"an annotation of the user's":  {write{resource: podResource, object: pod(", annotations: {a: b}", ""), old: ours}, ""},
+		"a Pod of nobody's":            {write{resource: "pods/ephemeralcontainers.v1.", object: meta("Pod", "", "spec: {a: b}"), old: foreign}, ""},
+		"our controller adopts":        {write{user: ourController, resource: podResource, object: owned, old: ours}, ""},
+		"a node":                       {write{user: "system:node:a", groups: []string{"system:nodes"}, resource: podResource, object: debugged, old: ours}, ""},
+		"an administrator looks at it": {write{may: "*", resource: "pods/ephemeralcontainers.v1.", object: debugged, old: ours}, ""},
+	})
+}
+
+func TestTiersOfNamespaces(t *testing.T) {
+	ns := func(labels string) string {
+		return "apiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: {a: b" + labels + "}}"
+	}
+	tier := func(name string) string { return ns(", " + keys.Tier + ": " + name) }
+	const resource = "namespaces.v1."
+	checkGuards(t, map[string]guard{
+		"without a tier":                     {write{resource: resource, object: ns("")}, ""},
+		"a tier that nobody gave":            {write{resource: resource, object: tier("trusted")}, "tier"},
+		"a tier that may be used":            {write{may: "use tiers/trusted", resource: resource, object: tier("trusted")}, ""},
+		"another than that":                  {write{may: "use tiers/restricted", resource: resource, object: tier("trusted"), old: tier("restricted")}, "tier"},
+		"a tier that does not exist":         {write{may: "*", resource: resource, object: tier("lax")}, "tier"},
+		"a tier that is kept":                {write{resource: resource, object: tier("restricted"), old: tier("restricted")}, ""},
+		"one that does not exist, kept":      {write{resource: resource, object: tier("lax"), old: tier("lax")}, ""},
+		"the label taken off":                {write{resource: resource, object: ns(""), old: tier("restricted")}, "tier"},
+		"taken off by who may use that tier": {write{may: "use tiers/standard", resource: resource, object: ns(""), old: tier("restricted")}, ""},
+	})
+	got := refusals(t, backstop(t, render(t, elsewhere)), write{may: "*", resource: resource, object: tier("lax")})
+	if len(got) != 1 || !strings.Contains(got[0], "(lax)") || !strings.Contains(got[0], "restricted, standard, trusted") {
+		t.Errorf("refused with %q, want the value and the list", got)
+	}
+}
+
+func TestNoRightsForTheCodeInASandbox(t *testing.T) {
+	binding := func(kind, subjects string) string {
+		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: " + kind + "\nmetadata: {name: one}\nsubjects: [" + subjects + "]"
+	}
+	const (
+		resource, clusterResource = "rolebindings.v1.rbac.authorization.k8s.io", "clusterrolebindings.v1.rbac.authorization.k8s.io"
+		fallback                  = "{kind: ServiceAccount, name: default, namespace: tenant}"
+		named                     = "{kind: ServiceAccount, name: sandbox-python, namespace: tenant}"
+		robot                     = "{kind: ServiceAccount, name: robot, namespace: tenant}"
+		refused                   = "sandbox-credentials"
+	)
+	one := binding("RoleBinding", fallback)
+	checkGuards(t, map[string]guard{
+		"the default account, with a tier":    {write{resource: resource, object: one, tier: "standard"}, refused},
+		"the default account, with Sandboxes": {write{resource: resource, object: one, floor: true}, refused},
+		"a namespace of neither":              {write{resource: resource, object: one}, ""},
+		"an account by its name":              {write{resource: resource, object: binding("RoleBinding", robot+","+named), floor: true}, refused},
+		"an account as a user":                {write{resource: resource, object: binding("RoleBinding", "{kind: User, name: \"system:serviceaccount:x:default\"}"), floor: true}, refused},
+		"every account":                       {write{resource: resource, object: binding("RoleBinding", "{kind: Group, name: \"system:serviceaccounts\"}"), floor: true}, refused},
+		"every account of a namespace":        {write{resource: resource, object: binding("RoleBinding", "{kind: Group, name: \"system:serviceaccounts:tenant\"}"), floor: true}, refused},
+		"an account of the tenant's":          {write{resource: resource, object: binding("RoleBinding", robot), floor: true}, ""},
+		"a person":                            {write{resource: resource, object: binding("RoleBinding", "{kind: User, name: bob}"), floor: true}, ""},
+		"a binding that has it":               {write{resource: resource, object: binding("RoleBinding", robot+","+fallback), old: one, floor: true}, ""},
+		"a binding that gets it":              {write{resource: resource, object: one, old: binding("RoleBinding", robot), floor: true}, refused},
+		"an administrator":                    {write{may: "*", resource: resource, object: one, floor: true}, ""},
+		"the whole cluster":                   {write{resource: clusterResource, object: binding("ClusterRoleBinding", fallback)}, refused},
+		"the whole cluster, by a person":      {write{resource: clusterResource, object: binding("ClusterRoleBinding", "{kind: User, name: bob}")}, ""},
+		"the whole cluster, administrator":    {write{may: "bypass backstop/clusterrolebindings", resource: clusterResource, object: binding("ClusterRoleBinding", fallback)}, ""},
+	})
+}

@@ -1,0 +1,175 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// backedUp are the rules of the library that hold without the webhook.
+var backedUp = []string{
+	"automount-token", "ephemeral-in-template", "host-namespaces", "host-port", "hostpath", "privileged", "projected-identity", "runtimeclass-required",
+}
+
+// podChanges are what the rules and the backstop are both asked about.
+var podChanges = map[string]func(spec, container map[string]any){
+	"nothing wrong":       func(_, _ map[string]any) {},
+	"privileged":          func(_, c map[string]any) { c["securityContext"] = map[string]any{"privileged": true} },
+	"not privileged":      func(_, c map[string]any) { c["securityContext"] = map[string]any{"privileged": false} },
+	"no security context": func(_, c map[string]any) { delete(c, "securityContext") },
+	"a privileged init container": func(s, _ map[string]any) {
+		s["initContainers"] = []any{
+			map[string]any{"name": "a", "image": "a:1"},
+			map[string]any{"name": "b", "image": "b:1", "securityContext": map[string]any{"privileged": true}},
+		}
+	},
+	"an ephemeral container": func(s, _ map[string]any) {
+		s["ephemeralContainers"] = []any{map[string]any{"name": "e", "image": "e:1"}}
+	},
+	"a privileged ephemeral container": func(s, _ map[string]any) {
+		s["ephemeralContainers"] = []any{map[string]any{"name": "e", "image": "e:1", "securityContext": map[string]any{"privileged": true}}}
+	},
+	"no ephemeral container":   func(s, _ map[string]any) { s["ephemeralContainers"] = []any{} },
+	"the node's network":       func(s, _ map[string]any) { s["hostNetwork"] = true },
+	"the node's processes":     func(s, _ map[string]any) { s["hostPID"] = true },
+	"the node's IPC":           func(s, _ map[string]any) { s["hostIPC"] = true },
+	"none of the node's":       func(s, _ map[string]any) { s["hostNetwork"], s["hostPID"], s["hostIPC"] = false, false, false },
+	"all of the node's":        func(s, _ map[string]any) { s["hostNetwork"], s["hostPID"], s["hostIPC"] = true, true, true },
+	"a path of the node":       volume("hostPath", map[string]any{"path": "/etc"}),
+	"a path without its name":  volume("hostPath", map[string]any{}),
+	"an emptyDir":              volume("emptyDir", map[string]any{}),
+	"a projected ConfigMap":    projected("configMap", map[string]any{"name": "a"}),
+	"a projected token":        projected("serviceAccountToken", map[string]any{"path": "t"}),
+	"a token of an audience":   projected("serviceAccountToken", map[string]any{"path": "t", "audience": "vault", "expirationSeconds": int64(600)}),
+	"a long token of it":       projected("serviceAccountToken", map[string]any{"path": "t", "audience": "vault", "expirationSeconds": int64(86400)}),
+	"a projected trust bundle": projected("clusterTrustBundle", map[string]any{"path": "t"}),
+	"a projected certificate":  projected("podCertificate", map[string]any{"keyType": "ED25519"}),
+	"a port of the node":       portList(map[string]any{"containerPort": int64(80)}, map[string]any{"containerPort": int64(81), "hostPort": int64(8081)}),
+	"a port of its own":        portList(map[string]any{"containerPort": int64(80), "hostPort": int64(0)}),
+	"a token":                  func(s, _ map[string]any) { s["automountServiceAccountToken"] = true },
+	"a token by default":       func(s, _ map[string]any) { delete(s, "automountServiceAccountToken") },
+	"a token of a robot":       func(s, _ map[string]any) { s["automountServiceAccountToken"], s["serviceAccountName"] = true, "robot" },
+	"no RuntimeClass":          func(s, _ map[string]any) { delete(s, "runtimeClassName") },
+	"another RuntimeClass":     func(s, _ map[string]any) { s["runtimeClassName"] = "runc" },
+	"the other of the tier":    func(s, _ map[string]any) { s["runtimeClassName"] = "kata" },
+	"several faults, all named": func(s, c map[string]any) {
+		s["hostPID"], c["securityContext"] = true, map[string]any{"privileged": true}
+	},
+}
+
+func volume(source string, value any) func(spec, container map[string]any) {
+	return func(spec, _ map[string]any) {
+		spec["volumes"] = []any{map[string]any{"name": "a", "emptyDir": map[string]any{}}, map[string]any{"name": "b", source: value}}
+	}
+}
+
+func projected(source string, value any) func(spec, container map[string]any) {
+	return volume("projected", map[string]any{"sources": []any{map[string]any{source: value}}})
+}
+
+func portList(list ...any) func(spec, container map[string]any) {
+	return func(_, container map[string]any) { container["ports"] = list }
+}
+
+// The backstop and the rule of the same name never disagree, in any tier, whatever the
+// values say of the rule.
+func TestTheBackstopJudgesLikeTheRules(t *testing.T) {
+	environments := map[string][]string{
+		"the defaults": nil,
+		"parameters": {
+			"policies.rules.automount-token.parameters.allowServiceAccounts={robot}",
+			"policies.rules.projected-identity.parameters.allowedAudiences={vault}",
+			"policies.rules.runtimeclass-required.parameters.always=true",
+		},
+		"a rule that only warns":      {"policies.rules.hostpath.enforcement=Warn", "policies.rules.host-port.enforcement=Audit"},
+		"a rule that is off":          {`policies.rules.privileged.enforcement=Off`},
+		"a tier that requires gVisor": {"platform.tiers.standard.runtimeClass.required=true", "platform.tiers.standard.runtimeClass.classes={gvisor}"},
+	}
+	refused := map[string]bool{}
+	for env, set := range environments {
+		r := render(t, install{set: set})
+		rules, policies := rulesOf(t, r), backstop(t, r)
+		for name, change := range podChanges {
+			for _, tier := range []string{"trusted", "standard", "restricted"} {
+				t.Run(name+", tier "+tier+", "+env, func(t *testing.T) {
+					spec := podOf(t, change)
+					want := slices.DeleteFunc(judgeIn(t, rules, r, tier, spec), func(id string) bool { return !slices.Contains(backedUp, id) })
+					got := refusals(t, policies, write{resource: "sandboxes.v1beta1.agents.x-k8s.io", object: sandboxOf(t, "Sandbox", spec), tier: tier})
+					if diff := cmp.Diff(want, rulesOfRefusals(got), cmpopts.EquateEmpty()); diff != "" {
+						t.Errorf("refused by (-rules +backstop):\n%s", diff)
+					}
+					template := write{resource: "sandboxtemplates.v1beta1.extensions.agents.x-k8s.io", object: sandboxOf(t, "SandboxTemplate", spec), tier: tier}
+					if diff := cmp.Diff(got, refusals(t, policies, template)); diff != "" {
+						t.Errorf("a template is judged otherwise (-Sandbox +template):\n%s", diff)
+					}
+					for _, id := range want {
+						refused[id] = true
+					}
+				})
+			}
+		}
+	}
+	for _, id := range backedUp {
+		if !refused[id] {
+			t.Errorf("no manifest breaks rule %s, so that nothing was compared", id)
+		}
+	}
+}
+
+func sandboxOf(t *testing.T, kind string, spec map[string]any) string {
+	t.Helper()
+	version := "agents.x-k8s.io/v1beta1"
+	if kind != "Sandbox" {
+		version = "extensions." + version
+	}
+	data, err := json.Marshal(map[string]any{
+		"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": "agent-workspace", "namespace": "tenant"},
+		"spec": map[string]any{"podTemplate": map[string]any{"spec": spec}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A refusal says which field, which value, and what to do.
+func TestRefusalsOfTheBackstopSayWhy(t *testing.T) {
+	policies := backstop(t, render(t, install{}))
+	cases := map[string]struct{ change, want string }{
+		"a container": {"a privileged init container", "privileged: spec.podTemplate.spec.initContainers[1].securityContext.privileged (true): "},
+		"a volume":    {"a path of the node", "hostpath: spec.podTemplate.spec.volumes[1].hostPath (/etc): "},
+		"two fields":  {"all of the node's", "host-namespaces: spec.podTemplate.spec.hostNetwork (true), spec.podTemplate.spec.hostPID (true), "},
+		"a list":      {"another RuntimeClass", "runtimeclass-required: spec.podTemplate.spec.runtimeClassName (runc): tier restricted requires a RuntimeClass of its list. Fix: Set runtimeClassName to one of: gvisor, kata."},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			object := sandboxOf(t, "Sandbox", podOf(t, podChanges[tc.change]))
+			got := refusals(t, policies, write{resource: "sandboxes.v1beta1.agents.x-k8s.io", object: object, tier: "restricted"})
+			if len(got) != 1 || !strings.HasPrefix(got[0], tc.want) {
+				t.Errorf("refused with %q, want one that begins with %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheBackstopIsSwitched(t *testing.T) {
+	if n := kinds(render(t, install{set: []string{"backstop.enabled=false"}})); n["ValidatingAdmissionPolicy"]+n["ValidatingAdmissionPolicyBinding"] != 0 {
+		t.Errorf("the backstop is off, and %v are rendered", n)
+	}
+	r := render(t, install{set: []string{"backstop.validationActions={Warn,Audit}"}})
+	for _, b := range all[*admissionregistrationv1.ValidatingAdmissionPolicyBinding](r) {
+		want := []admissionregistrationv1.ValidationAction{admissionregistrationv1.Warn, admissionregistrationv1.Audit}
+		if diff := cmp.Diff(want, b.Spec.ValidationActions); diff != "" {
+			t.Errorf("actions of %s (-want +got):\n%s", b.Name, diff)
+		}
+	}
+	wantFailure(t, install{set: []string{"backstop.validationActions={Deny,Warn}"}}, "validationActions")
+}

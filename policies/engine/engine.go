@@ -33,7 +33,6 @@ type Engine struct {
 
 	// loading guards what only Load uses.
 	loading sync.Mutex
-	cache   map[cacheKey]cached
 	files   map[string]*rule
 }
 
@@ -64,7 +63,6 @@ func New(opts ...Option) (*Engine, error) {
 		grace:   defaultGrace,
 		running: make(chan struct{}, 4*runtime.GOMAXPROCS(0)),
 		reader:  newReader(),
-		cache:   map[cacheKey]cached{},
 		files:   map[string]*rule{},
 	}
 	for _, opt := range opts {

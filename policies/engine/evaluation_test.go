@@ -44,12 +44,12 @@ func TestAFaultOfARuleIsAFindingOfThatRule(t *testing.T) {
 		beside []string
 	}{
 		"A builtin that errs":                 {`deny contains "x" if to_number(input.pod_path) > 1`, "to_number", nil},
-		"A value of the wrong type":           {`deny contains "x" if startswith(input.object.spec.service, "a")`, "startswith", nil},
-		"A suffix of the wrong type":          {`deny contains "x" if endswith(input.object.spec.service, "a")`, "endswith", nil},
-		"A pattern on a wrong type":           {`deny contains "x" if glob.match("a*", [], input.object.spec.service)`, "glob.match", nil},
-		"A wrong type among prefixes":         {`deny contains "x" if strings.any_prefix_match(input.object.spec.service, ["a"])`, "any_prefix_match", nil},
-		"A wrong type among suffixes":         {`deny contains "x" if strings.any_suffix_match(input.object.spec.service, ["a"])`, "any_suffix_match", nil},
-		"A wrong type in a function":          {"deny contains \"x\" if f(input.object.spec.service)\n\nf(x) if startswith(x, \"a\")", "startswith", nil},
+		"A value of the wrong type":           {`deny contains "x" if startswith(input.tier.podSecurity, "a")`, "startswith", nil},
+		"A suffix of the wrong type":          {`deny contains "x" if endswith(input.tier.podSecurity, "a")`, "endswith", nil},
+		"A pattern on a wrong type":           {`deny contains "x" if glob.match("a*", [], input.tier.podSecurity)`, "glob.match", nil},
+		"A wrong type among prefixes":         {`deny contains "x" if strings.any_prefix_match(input.tier.podSecurity, ["a"])`, "any_prefix_match", nil},
+		"A wrong type among suffixes":         {`deny contains "x" if strings.any_suffix_match(input.tier.podSecurity, ["a"])`, "any_suffix_match", nil},
+		"A wrong type in a function":          {"deny contains \"x\" if f(input.tier.podSecurity)\n\nf(x) if startswith(x, \"a\")", "startswith", nil},
 		"An invalid CIDR":                     {`deny contains "x" if net.cidr_contains("010.0.0.0/8", "10.0.0.1")`, "cidr", nil},
 		"A division by zero":                  {`deny contains "x" if 1 / count(input.user.groups) > 0`, "divide by zero", nil},
 		"A function with two answers":         {"deny contains \"x\" if f(1) > 0\n\nf(x) := x\n\nf(x) := x + 1 if input.kind", "conflict", nil},
@@ -162,7 +162,7 @@ func TestFormsOfFindings(t *testing.T) {
 		"An object without message":  {`deny contains {"msg": "no"}`, engine.Finding{Message: `{"msg":"no"}`}},
 		"A number":                   {`deny contains 7`, engine.Finding{Message: "7"}},
 		"False":                      {`deny contains false`, engine.Finding{Message: "false"}},
-		"Undefined within a message": {`deny contains {"message": $"no {input.nothing}"}`, engine.Finding{Message: "no <undefined>"}},
+		"Undefined within a message": {`deny contains {"message": $"no {input.environment.nothing}"}`, engine.Finding{Message: "no <undefined>"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -194,17 +194,17 @@ func TestWarnIsNeverMoreThanAWarning(t *testing.T) {
 func TestFindingsAreBoundedSortedAndUnique(t *testing.T) {
 	body := `
 deny contains {"message": sprintf("%d", [i]), "field": f} if {
-	some i, _ in input.object.many
+	some i, _ in input.environment.many
 	some f in ["a", "b"]
 }
 
 warn contains "mild"
 
-deny contains {"message": input.object.long, "value": input.object.long}
+deny contains {"message": input.environment.long, "value": input.environment.long}
 `
 	in := requestOf(t)
 	many := make([]any, 200)
-	in.Object["many"], in.Object["long"] = many, strings.Repeat("ö", 5000)
+	in.Environment = map[string]any{"many": many, "long": strings.Repeat("ö", 5000)}
 	d := loaded(t, "", ruleFile("a", body)).Evaluate(context.Background(), in)
 	if len(d.Findings) != 100 {
 		t.Fatalf("%d findings, want 100", len(d.Findings))

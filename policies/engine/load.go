@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/version"
@@ -64,6 +65,35 @@ type cached struct {
 	err  error
 }
 
+// moduleCache remembers what modules came to. It forgets everything when it is full.
+type moduleCache struct {
+	mu      sync.Mutex
+	entries map[cacheKey]cached
+}
+
+const maxCachedModules = 2048
+
+// compiled is for all engines of the process: an outcome depends on its key only, and checking the types of a
+// module costs many times what all else about it does.
+var compiled = moduleCache{entries: map[cacheKey]cached{}}
+
+func (c *moduleCache) of(key cacheKey, load func() (*rule, error)) cached {
+	c.mu.Lock()
+	outcome, ok := c.entries[key]
+	c.mu.Unlock()
+	if ok {
+		return outcome
+	}
+	outcome.rule, outcome.err = load()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.entries) >= maxCachedModules {
+		clear(c.entries)
+	}
+	c.entries[key] = outcome
+	return outcome
+}
+
 // Load compiles the modules and puts them in force at once. A module outside of the library that
 // does not load is left out and reported; in its place stands its last good content, or a finding
 // for each object of its kinds. An error means that the set in force before stays.
@@ -107,15 +137,10 @@ func (e *Engine) loadModules(modules []Module) (*loadedRules, error) {
 		return nil, err
 	}
 	loaded := &loadedRules{helpers: helpers, byFile: map[string]*rule{}, byID: map[string]*rule{}}
-	used := map[cacheKey]cached{}
 	var errs []error
 	for _, m := range rest {
 		key := cacheKey{helpers: helperHash, content: m.hash(), file: m.file()}
-		outcome, ok := e.cache[key]
-		if !ok {
-			outcome.rule, outcome.err = loadRule(m, helpers)
-		}
-		used[key] = outcome
+		outcome := compiled.of(key, func() (*rule, error) { return loadRule(m, helpers) })
 		err := outcome.err
 		if err == nil {
 			err = loaded.add(m, outcome.rule)
@@ -126,7 +151,6 @@ func (e *Engine) loadModules(modules []Module) (*loadedRules, error) {
 			loaded.addBroken(m, err, e.files[m.file()])
 		}
 	}
-	e.cache = used
 	if len(errs) > 0 {
 		return loaded, fmt.Errorf("the library does not load: %w", errors.Join(errs...))
 	}

@@ -74,7 +74,11 @@ func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
 	keepErrors(parsed)
 	modules := map[string]*ast.Module{m.file(): parsed}
 	maps.Copy(modules, helpers)
-	compiler := newCompiler()
+	types, err := schemaSet(info.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	compiler := newCompiler().WithSchemas(types)
 	if compiler.Compile(modules); compiler.Failed() {
 		return nil, explain(m, compiler.Errors)
 	}
@@ -93,7 +97,7 @@ func explain(m Module, err error) error {
 		if e.Location == nil || e.Location.File == "" {
 			line = m.file() + ": " + line
 		}
-		lines = append(lines, strings.TrimSpace(line)+hint(e.Message))
+		lines = append(lines, strings.TrimSpace(line)+hint(e.Message)+typeHint(e.Message))
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

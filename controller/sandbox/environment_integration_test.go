@@ -9,7 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -45,8 +48,9 @@ const (
 var server *apiserver.Server
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(klog.Background())
-	klog.SetLogger(klog.Background().V(9)) // what goes wrong is in the statuses
+	silent := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(io.Discard))) // what goes wrong is in the statuses
+	ctrl.SetLogger(silent)
+	klog.SetLogger(silent)
 	code, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -64,13 +68,25 @@ func runTests(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// jumpingClock runs with the machine's clock, ahead of it by all jumps.
+// jumpingClock runs with the machine's clock, ahead of it by all jumps, unless it was
+// stopped.
 type jumpingClock struct {
 	clock.RealClock
-	ahead atomic.Int64
+	ahead   atomic.Int64
+	stopped atomic.Pointer[time.Time]
 }
 
-func (c *jumpingClock) Now() time.Time { return c.RealClock.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *jumpingClock) Now() time.Time {
+	if at := c.stopped.Load(); at != nil {
+		return *at
+	}
+	return c.RealClock.Now().Add(time.Duration(c.ahead.Load()))
+}
+
+func (c *jumpingClock) stop() {
+	now := c.Now()
+	c.stopped.Store(&now)
+}
 
 // environment is a namespace with a controller of its own.
 type environment struct {
@@ -228,9 +244,9 @@ func (e *environment) edit(name string, edits ...func(*agentsv1beta1.Sandbox)) {
 	}
 }
 
-func (e *environment) delete(object client.Object, options ...client.DeleteOption) {
+func (e *environment) delete(object client.Object) {
 	e.t.Helper()
-	if err := e.client.Delete(e.t.Context(), object, options...); err != nil {
+	if err := e.client.Delete(e.t.Context(), object); err != nil {
 		e.t.Fatalf("delete %T %s: %v", object, object.GetName(), err)
 	}
 }
@@ -301,11 +317,11 @@ func (e *environment) summary() string {
 	if err := e.client.List(context.Background(), &list, client.InNamespace(e.namespace)); err != nil {
 		return err.Error()
 	}
-	out := ""
+	var out strings.Builder
 	for i := range list.Items {
-		out += list.Items[i].Name + " " + sayCondition(&list.Items[i], agentsv1beta1.ConditionReady) + "\n"
+		fmt.Fprintf(&out, "%s %s\n", list.Items[i].Name, sayCondition(&list.Items[i], agentsv1beta1.ConditionReady))
 	}
-	return out
+	return out.String()
 }
 
 // sayCondition puts a condition into one line: status, reason and message.

@@ -214,6 +214,7 @@ func TestFinishedPodStays(t *testing.T) {
 		"with failure": {3, "PodFailed: Pod failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e := newEnvironment(t)
 			pod := e.running(makeSandbox())
 			e.report(pod, apiserver.Ended(tc.exitCode, "Error"))

@@ -82,6 +82,23 @@ func (a *Audit) Writes(filter Filter) (Counts, error) {
 	return counts, nil
 }
 
+// Order lists the writes that the filter picks, named as in Counts, in the order in
+// which they were done.
+func (a *Audit) Order(filter Filter) ([]string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.read(); err != nil {
+		return nil, err
+	}
+	var order []string
+	for i := range a.events {
+		if event := &a.events[i]; filter.picks(event) {
+			order = append(order, what(event))
+		}
+	}
+	return order, nil
+}
+
 // Settle waits until the log has everything that was answered before it was called.
 func (a *Audit) Settle(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)

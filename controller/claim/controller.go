@@ -72,7 +72,7 @@ type Reconciler struct {
 func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
 	r := &Reconciler{client: cached, live: live, recorder: recorder, clock: clk, settings: settings}
 	r.index = candidates.New(func(claim candidates.Claim) { r.wakeups.now(claim) })
-	r.metrics = newMetrics(r.index)
+	r.metrics = newMetrics(r.index, r.wakeups.queued)
 	return r
 }
 

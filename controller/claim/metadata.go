@@ -18,13 +18,10 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 )
 
-// DefaultLabelDomain is the domain of labels that claims may set where no file says
-// otherwise.
-const DefaultLabelDomain = "sandbox.users.io"
-
 // LoadLabelDomains reads the domains of labels that claims may set: separated by
-// commas or line breaks. A file that does not exist or is empty means the default.
-func LoadLabelDomains(path string) ([]string, error) {
+// commas or line breaks. A file that does not exist or is empty leaves it at those that
+// the platform configuration names.
+func LoadLabelDomains(path string, configured []string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("read the domains of labels that claims may set: %w", err)
@@ -36,7 +33,7 @@ func LoadLabelDomains(path string) ([]string, error) {
 		}
 	}
 	if len(domains) == 0 {
-		return []string{DefaultLabelDomain}, nil
+		return configured, nil
 	}
 	return domains, nil
 }

@@ -32,9 +32,10 @@ type metrics struct {
 	failures  *prometheus.CounterVec
 	conflicts prometheus.Counter
 	waiting   prometheus.GaugeFunc
+	depth     prometheus.GaugeFunc
 }
 
-func newMetrics(index *candidates.Index) *metrics {
+func newMetrics(index *candidates.Index, queued func() int) *metrics {
 	return &metrics{
 		fromWebhook: latency("agent_sandbox_claim_startup_latency_ms",
 			"Milliseconds from when a webhook first saw a claim until it was Ready."),
@@ -54,6 +55,9 @@ func newMetrics(index *candidates.Index) *metrics {
 		waiting: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "agent_sandbox_claims_waiting", Help: "Claims that wait for their pools to refill.",
 		}, func() float64 { return float64(index.TotalWaiting()) }),
+		depth: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "agent_sandbox_claim_queue_depth", Help: "Claims that wait for a worker.",
+		}, func() float64 { return float64(queued()) }),
 	}
 }
 
@@ -67,9 +71,11 @@ func latency(name, help string) *prometheus.HistogramVec {
 	}, []string{labelLaunch, labelTemplate})
 }
 
-// register publishes the metrics.
+// register publishes the metrics, in the place of those of an earlier controller of
+// the same process.
 func (m *metrics) register(to prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.fromWebhook, m.fromController, m.fromClient, m.launches, m.failures, m.conflicts, m.waiting} {
+	for _, c := range []prometheus.Collector{m.fromWebhook, m.fromController, m.fromClient, m.launches, m.failures, m.conflicts, m.waiting, m.depth} {
+		to.Unregister(c)
 		if err := to.Register(c); err != nil {
 			return err
 		}

@@ -179,7 +179,7 @@ func (r *Reconciler) contested(ctx context.Context, s *scope, attempt adoption) 
 		sandbox.ResourceVersion != s.record.adopting.version:
 		return sandbox, nil
 	default:
-		r.giveBack(s, attempt, true)
+		r.giveBack(s, attempt, sandbox == nil || sandbox.ResourceVersion != s.record.adopting.version)
 		return nil, nil
 	}
 }

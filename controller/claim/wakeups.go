@@ -38,3 +38,11 @@ func (w *wakeups) after(claim types.NamespacedName, span time.Duration) {
 		(*queue).AddAfter(ctrl.Request{NamespacedName: claim}, max(span, time.Millisecond))
 	}
 }
+
+// queued is how many claims wait for a worker.
+func (w *wakeups) queued() int {
+	if queue := w.queue.Load(); queue != nil {
+		return (*queue).Len()
+	}
+	return 0
+}

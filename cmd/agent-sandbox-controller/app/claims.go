@@ -40,7 +40,7 @@ func (o *ClaimOptions) Bind(flags *flag.FlagSet) {
 		"How long a claim may be without a Sandbox before it expires, unless its annotation platform.agents.x-k8s.io/bind-timeout says otherwise; "+
 			"0 for ever.")
 	flags.StringVar(&o.LabelDomainsFile, "allowed-label-domains", "/etc/sandbox-config/allowed-label-domains",
-		"Path of the list of domains of labels that claims may set on Pods; without that file "+claim.DefaultLabelDomain+".")
+		"Path of the list of domains of labels that claims may set on Pods; without that file those of the platform configuration.")
 	flags.BoolVar(&o.DisableEvents, "disable-claim-events", false, "Publish no Events of claims.")
 	flags.BoolVar(&o.DisableTimes, "disable-claim-observability-annotations", false,
 		"Write no annotations on claims that tell when they were first seen and ready.")
@@ -61,7 +61,7 @@ func (o *ClaimOptions) validate(refuse func(name string, value any, remedy strin
 
 // setUpClaims adds the controller of claims to the manager.
 func setUpClaims(ctx context.Context, mgr ctrl.Manager, options ClaimOptions, platform *config.Platform) error {
-	domains, err := claim.LoadLabelDomains(options.LabelDomainsFile)
+	domains, err := claim.LoadLabelDomains(options.LabelDomainsFile, platform.Claims.AllowedLabelDomains())
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ type server struct {
 }
 
 func (s *server) wire(ctx context.Context, source *certs.Source) error {
-	rules, err := engine.New()
+	rules, err := engine.New(engine.WithInventory(Inventory{Cached: s.mgr.GetClient()}))
 	if err != nil {
 		return fmt.Errorf("make the policy engine: %w", err)
 	}

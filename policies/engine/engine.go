@@ -28,6 +28,8 @@ type Engine struct {
 	grace   time.Duration
 	running chan struct{}
 	reader  *reader
+	// inventory may be nil.
+	inventory Inventory
 
 	current atomic.Pointer[set]
 

@@ -59,9 +59,10 @@ func (e *Engine) Evaluate(ctx context.Context, in Input) Decision {
 
 // request is what one evaluation is about.
 type request struct {
-	variant *variant
-	value   ast.Value
-	now     time.Time
+	documents documents
+	variant   *variant
+	value     ast.Value
+	now       time.Time
 }
 
 // judge evaluates all rules together, and each alone when that gives no clean answer: a fault of
@@ -80,7 +81,9 @@ func (e *Engine) judge(ctx context.Context, p *program, v *variant, in Input) []
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.budget)
 	defer cancel()
-	req := request{variant: v, value: value, now: in.Now}
+	req := request{variant: v, value: value, now: in.Now, documents: documents{
+		parameters: v.parameters, stock: &stock{inventory: e.inventory, namespace: in.Namespace.Name},
+	}}
 	findings, err := e.run(ctx, e.budget/2, p.together, req)
 	if err == nil {
 		return findings
@@ -148,7 +151,7 @@ func evaluate(ctx context.Context, j judgement, req request, stop topdown.Cancel
 		}
 	}()
 	var builtinErrors []topdown.Error
-	results, err := j.query.Eval(withDocuments(ctx, documents{parameters: req.variant.parameters}),
+	results, err := j.query.Eval(withDocuments(ctx, req.documents),
 		rego.EvalParsedInput(req.value),
 		rego.EvalTime(req.now),
 		rego.EvalExternalCancel(stop),

@@ -201,8 +201,8 @@ func checkHelpers(helpers map[string]*ast.Module) error {
 	var errs []error
 	for file, helper := range helpers {
 		ast.WalkRefs(helper, func(ref ast.Ref) bool {
-			if ref.HasPrefix(parametersRef) {
-				errs = append(errs, fmt.Errorf("%s: a helper may not read input.parameters, give it an argument", file))
+			if ref.HasPrefix(parametersRef) || ref.HasPrefix(inventoryRef) {
+				errs = append(errs, fmt.Errorf("%s: a helper may not read %s, give it an argument", file, ref))
 			}
 			return false
 		})

@@ -50,7 +50,11 @@ func TestBrokenModules(t *testing.T) {
 		"An unknown enforcement":                  {changed("\"Deny\"", "Block"), []string{`custom.enforcement is "Block"`}},
 		"No title":                                {changed("title: Test", "title: ''"), []string{`METADATA title is ""`}},
 		"An id with a space":                      {changed("id: a\n", "id: a b\n"), []string{`custom.id is "a b"`}},
-		"Data that is not served":                 {changed("#   severity", "#   data: [secrets]\n#   severity"), []string{"custom.data"}},
+		"Data that is not served":                 {changed("#   severity", "#   data: [secrets]\n#   severity"), []string{`custom.data is "secrets": use namespaces`}},
+		"Data of the cluster without a word":      {ruleFile("a", "deny contains \"x\" if data.inventory.namespaces.a"), []string{"a.rego:12", "declare what the rule reads"}},
+		"All data of the cluster":                 {ruleFile("a", "deny contains \"x\" if data.inventory"), []string{"declare what the rule reads"}},
+		"Data of the cluster by a variable":       {changed("#   severity", "#   data: [namespaces]\n#   severity", "deny contains x if data.inventory[x]"), []string{"declare what the rule reads"}},
+		"Other data than was declared":            {changed("#   severity", "#   data: [pools]\n#   severity", "deny contains x if some x, _ in data.inventory.templates"), []string{"declare what the rule reads"}},
 		"An empty allow-list that is on by default": {
 			changed("#   severity", "#   at_least_one: [names]\n#   parameters: {names: {type: array, description: x, default: []}}\n#   severity"),
 			[]string{"no entry is in names by default"},
@@ -91,9 +95,9 @@ func TestBrokenModules(t *testing.T) {
 	}
 }
 
-// changed is a good module with one part of its text replaced.
-func changed(old, replacement string) engine.Module {
-	m := ruleFile("a", "deny contains \"no\" if input.kind == \"Nothing\"\n")
+// changed is a good module with one part of its text replaced, and more rules.
+func changed(old, replacement string, body ...string) engine.Module {
+	m := ruleFile("a", strings.Join(append(body, "deny contains \"no\" if input.kind == \"Nothing\"\n"), "\n\n"))
 	m.Content = []byte(strings.Replace(string(m.Content), old, replacement, 1))
 	return m
 }

@@ -34,6 +34,8 @@ type RuleInfo struct {
 	Schema map[string]any `json:"schema,omitempty"`
 	// AtLeastOne names parameters one of which needs an entry when the rule is on.
 	AtLeastOne []string `json:"atLeastOne,omitempty"`
+	// Data names what of the cluster the rule reads.
+	Data []Data `json:"data,omitempty"`
 	// Parameters are the values in force.
 	Parameters map[string]any `json:"parameters,omitempty"`
 	// Floor says that the cluster enforces the rule by itself too, so that only a tier relaxes it.
@@ -54,7 +56,7 @@ type custom struct {
 	Controls    []string       `json:"controls"`
 	Parameters  map[string]any `json:"parameters"`
 	AtLeastOne  []string       `json:"at_least_one"`
-	Data        []string       `json:"data"`
+	Data        []Data         `json:"data"`
 	Floor       bool           `json:"floor"`
 }
 
@@ -80,12 +82,12 @@ func readMetadata(m Module, parsed *ast.Module) (RuleInfo, error) {
 		ID: c.ID, Code: c.Code, Title: annotation.Title, Description: annotation.Description,
 		Category: c.Category, Severity: c.Severity, Remediation: c.Remediation, Kinds: c.Kinds,
 		Controls: c.Controls, Default: c.Enforcement, Enforcement: c.Enforcement, Schema: c.Parameters,
-		AtLeastOne: c.AtLeastOne, Floor: c.Floor, Source: m.Source, Name: m.Name,
+		AtLeastOne: c.AtLeastOne, Floor: c.Floor, Data: c.Data, Source: m.Source, Name: m.Name,
 	}
 	for _, link := range annotation.RelatedResources {
 		info.Links = append(info.Links, link.Ref.String())
 	}
-	if err := checkMetadata(info, c.Data); err != nil {
+	if err := checkMetadata(info); err != nil {
 		return info, fmt.Errorf("%s: %w", where, err)
 	}
 	return info, nil
@@ -115,7 +117,7 @@ func decodeCustom(raw map[string]any) (custom, error) {
 	return c, nil
 }
 
-func checkMetadata(info RuleInfo, data []string) error {
+func checkMetadata(info RuleInfo) error {
 	var errs []error
 	refuse := func(field, value, remedy string) {
 		errs = append(errs, fmt.Errorf("METADATA %s is %q: %s", field, value, remedy))
@@ -149,8 +151,10 @@ func checkMetadata(info RuleInfo, data []string) error {
 			refuse("custom.at_least_one", name, "name a parameter of the rule")
 		}
 	}
-	if len(data) > 0 {
-		refuse("custom.data", strings.Join(data, ", "), "remove it, no data besides the input is served to rules")
+	for _, data := range info.Data {
+		if !slices.Contains(allData, data) {
+			refuse("custom.data", string(data), "use "+list(allData))
+		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)

@@ -191,6 +191,9 @@ func checkReferences(parsed *ast.Module, info RuleInfo, refuse refusal) {
 	own := parsed.Package.Path
 	visit := func(ref ast.Ref) bool {
 		switch {
+		case servesData(ref, info):
+		case ref.HasPrefix(inventoryRef):
+			refuse(ref[0].Location, "%s: declare what the rule reads of the cluster in METADATA custom.data, and name it", ref)
 		case ref.HasPrefix(ast.DefaultRootRef) && !isHelper(ref) && !ref.HasPrefix(own):
 			refuse(ref[0].Location, "%s: a rule may refer to its input, its own package and data.lib.* only", ref)
 		case ref.HasPrefix(parametersRef) && !declared(ref, info):

@@ -11,12 +11,16 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 )
 
-// parametersRoot is where the parameters of rules are among the data.
-const parametersRoot = "parameters"
+// Where the parameters of rules, and what exists in the cluster, are among the data.
+const (
+	parametersRoot = "parameters"
+	inventoryRoot  = "inventory"
+)
 
 // documents are the data of one evaluation.
 type documents struct {
 	parameters ast.Object
+	stock      *stock
 }
 
 type documentsKey struct{}
@@ -59,6 +63,9 @@ func (requestStore) Read(ctx context.Context, _ storage.Transaction, path storag
 	d, _ := ctx.Value(documentsKey{}).(documents)
 	if len(path) > 0 && path[0] == parametersRoot && d.parameters != nil {
 		return find(d.parameters, path[1:])
+	}
+	if len(path) > 0 && path[0] == inventoryRoot {
+		return d.stock.read(ctx, path[1:])
 	}
 	return nil, notFound(path)
 }

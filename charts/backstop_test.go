@@ -178,6 +178,9 @@ func (w write) attributes(t *testing.T) (*admission.VersionedAttributes, schema.
 	options := map[admission.Operation]runtime.Object{
 		admission.Create: &metav1.CreateOptions{}, admission.Update: &metav1.UpdateOptions{}, admission.Delete: &metav1.DeleteOptions{},
 	}[w.operation()]
+	if w.operation() == admission.Delete {
+		name = "" // as in the deletion of a collection
+	}
 	namespace := or(w.namespace, "tenant")
 	if resource == "namespaces" || resource == "clusterrolebindings" {
 		namespace = ""

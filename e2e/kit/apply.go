@@ -37,6 +37,17 @@ func (c *Cluster) Apply(ctx context.Context, namespace, manifest string) (*unstr
 	return object, warnings.texts, err
 }
 
+// Object reads one manifest into an object of a namespace.
+func Object(t *testing.T, namespace, manifest string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
+		t.Fatalf("parse the manifest: %v", err)
+	}
+	object.SetNamespace(namespace)
+	return object
+}
+
 // MustApply applies a manifest that has to be admitted.
 func (c *Cluster) MustApply(ctx context.Context, t *testing.T, namespace, manifest string) *unstructured.Unstructured {
 	t.Helper()

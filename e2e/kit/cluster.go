@@ -61,6 +61,13 @@ func Connect() (*Cluster, error) {
 	return &Cluster{Client: generic, Clientset: clientset, Config: config, Kubeconfig: path}, nil
 }
 
+// As returns the cluster as a user sees it.
+func (c *Cluster) As(user string) (client.Client, error) {
+	config := rest.CopyConfig(c.Config)
+	config.Impersonate.UserName = user
+	return client.New(config, client.Options{Scheme: c.Scheme(), Mapper: c.RESTMapper()})
+}
+
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -28,10 +28,13 @@ HELM_ARGS ?=
 
 CLUSTER := $(CURDIR)/$(BIN)/cluster
 IMAGE := $(CURDIR)/$(BIN)/image
-OWN_CLUSTER := $(if $(KUBECONFIG),,yes)
+# The cluster is ours unless KUBECONFIG names another: `make up` prints ours to export.
+AGENT_SANDBOX_CLUSTER_STATE ?= /var/lib/agent-sandbox-cluster
+OWN_KUBECONFIG := $(AGENT_SANDBOX_CLUSTER_STATE)/kubeconfig
+OWN_CLUSTER := $(if $(filter-out $(OWN_KUBECONFIG),$(KUBECONFIG)),,yes)
 KUBECTL = $(if $(OWN_CLUSTER),$$($(CLUSTER) kubectl-path),kubectl)
 # Evaluated when used: the path is known before the cluster is.
-KUBECONFIG_PATH = $(if $(KUBECONFIG),$(KUBECONFIG),$$($(CLUSTER) kubeconfig))
+KUBECONFIG_PATH = $(if $(OWN_CLUSTER),$$($(CLUSTER) kubeconfig),$(KUBECONFIG))
 
 CHART := charts/agent-sandbox
 VALUES = $(if $(ENV),-f $(CHART)/values-$(ENV).yaml) $(if $(OWN_CLUSTER),-f $$($(CLUSTER) values-path)) \
@@ -91,7 +94,7 @@ generate: $(BIN)/controller-gen ## Regenerate deepcopy, CRDs, roles and the tabl
 	@$(BIN)/controller-gen object:headerFile=.tools/header.txt paths=./controller/api/...
 	@$(BIN)/controller-gen crd paths=./controller/api/... output:crd:dir=$(BUILD)/crds
 	@go -C .tools run ./crds -from ../$(BUILD)/crds -plain ../controller/api/crds -chart ../$(CHART)/charts/crds/templates
-	@$(BIN)/controller-gen rbac:roleName=controller,fileName=controller-role.yaml paths=./controller/... output:rbac:dir=$(CHART)/files
+	@$(BIN)/controller-gen rbac:roleName=controller,fileName=controller-role.yaml paths=./controller/... paths=./cmd/agent-sandbox-controller/... output:rbac:dir=$(CHART)/files
 	@$(BIN)/controller-gen rbac:roleName=webhook,fileName=webhook-role.yaml paths=./webhook/... output:rbac:dir=$(CHART)/files
 	@gofmt -l -w controller/api
 
@@ -122,7 +125,7 @@ test-policies: $(BIN)/opa ## Rego tests, checks and formatting with the stock op
 
 .PHONY: e2e
 e2e: $(CLUSTER) ## User stories on a real cluster; starts one when none is up, and stops what it started
-	@if [ -n "$(KUBECONFIG)" ] || $(CLUSTER) status >/dev/null 2>&1; then $(MAKE) stories; \
+	@if [ -z "$(OWN_CLUSTER)" ] || $(CLUSTER) status >/dev/null 2>&1; then $(MAKE) stories; \
 	else trap '$(MAKE) down' EXIT; $(MAKE) up && $(MAKE) stories; fi
 
 # Expects the bundle to be up.

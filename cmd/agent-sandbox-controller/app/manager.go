@@ -53,6 +53,9 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err != nil {
 		return nil, fmt.Errorf("start the manager: %w", err)
 	}
+	if err := closeAPIServer(ctx, mgr.GetAPIReader(), platform); err != nil {
+		return nil, err
+	}
 	reconciler := sandbox.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		sandbox.Settings{
 			Platform:          platform,

@@ -25,7 +25,7 @@ type Options struct {
 	Namespace string
 	// Port is where admission requests are served.
 	Port int
-	// CertDir is where the serving certificate is mounted or written.
+	// CertDir is where the serving certificate of cert-manager is mounted.
 	CertDir string
 	// Certificates is the provider of the serving certificate.
 	Certificates string
@@ -34,6 +34,8 @@ type Options struct {
 	// MutatingWebhookName and ValidatingWebhookName are the names of the webhook
 	// configurations; empty for one that is not installed.
 	MutatingWebhookName, ValidatingWebhookName string
+	// Lifetimes are those of certificates with the provider self.
+	Lifetimes certs.Lifetimes
 	// ControllerUsers are users that may do what only controllers do, separated by
 	// commas.
 	ControllerUsers string
@@ -55,7 +57,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.Config, "config", "/etc/agent-sandbox/platform.yaml", "Path of the platform configuration.")
 	flags.StringVar(&o.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "Namespace of the release; by default that of the Pod, from POD_NAMESPACE.")
 	flags.IntVar(&o.Port, "port", 9443, "Port on which admission requests are served.")
-	flags.StringVar(&o.CertDir, "cert-dir", "/tmp/serving-certs", "Directory of the serving certificate. It must be writable with --certificates=self, or be a mount of the Secret.")
+	flags.StringVar(&o.CertDir, "cert-dir", "/tmp/serving-certs", "Directory where the Secret of the serving certificate is mounted, with --certificates=cert-manager.")
 	flags.StringVar(&o.Certificates, "certificates", certs.ProviderSelf, "Who provides the serving certificate: self or cert-manager.")
 	flags.StringVar(&o.CertificateSecret, "certificate-secret", "agent-sandbox-webhook-cert", "Name of the Secret of the serving certificate.")
 	flags.StringVar(&o.ServiceName, "service-name", "agent-sandbox-webhook", "Name of the Service through which the apiserver calls.")
@@ -66,6 +68,9 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.DrainDelay, "drain-delay", 5*time.Second, "How long requests are still served after the signal to stop.")
 	flags.IntVar(&o.MaxInFlight, "max-in-flight", 200, "How many requests are judged at the same time; further ones are answered with 429, and clients repeat them.")
 	flags.BoolVar(&o.Version, "version", false, "Print the version and exit.")
+	o.Lifetimes = certs.DefaultLifetimes()
+	flags.DurationVar(&o.Lifetimes.Overlap, "certificate-overlap", o.Lifetimes.Overlap,
+		"How long each step of a rotation of the certificate waits for every apiserver and replica to have seen the one before.")
 	o.bindNames(flags)
 }
 
@@ -99,6 +104,9 @@ func (o *Options) Validate() field.ErrorList {
 	if o.DrainDelay < 0 {
 		errs = append(errs, field.Invalid(flagOf("drain-delay"), o.DrainDelay.String(), "write a duration that is not negative"))
 	}
+	if o.Lifetimes.Overlap <= 0 {
+		errs = append(errs, field.Invalid(flagOf("certificate-overlap"), o.Lifetimes.Overlap.String(), "write a duration above 0"))
+	}
 	if o.MaxInFlight < 1 {
 		errs = append(errs, field.Invalid(flagOf("max-in-flight"), o.MaxInFlight, "write a number above 0"))
 	}
@@ -120,5 +128,6 @@ func (o *Options) certificate() certs.Options {
 	return certs.Options{
 		Provider: o.Certificates, Namespace: o.Namespace, Secret: o.CertificateSecret, Service: o.ServiceName, Dir: o.CertDir,
 		MutatingWebhook: o.MutatingWebhookName, ValidatingWebhook: o.ValidatingWebhookName,
+		Lifetimes: o.Lifetimes,
 	}
 }

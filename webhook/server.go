@@ -7,13 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -48,12 +48,13 @@ func Run(ctx context.Context, restConfig *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	source := certs.NewSource(o.certificate())
+	c := clock.RealClock{}
+	source := certs.NewSource(o.certificate(), c)
 	mgr, err := newManager(restConfig, o, source)
 	if err != nil {
 		return err
 	}
-	s := &server{o: o, mgr: mgr, clock: clock.RealClock{}, platform: platform}
+	s := &server{o: o, mgr: mgr, clock: c, platform: platform}
 	if err := s.wire(ctx, source); err != nil {
 		return err
 	}
@@ -61,7 +62,10 @@ func Run(ctx context.Context, restConfig *rest.Config, o Options) error {
 }
 
 func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manager.Manager, error) {
+	watched := map[client.Object]cache.ByObject{sandboxMetadata(): {Transform: trimToName}}
+	maps.Copy(watched, source.Watched())
 	policies := labels.SelectorFromSet(labels.Set{keys.PolicySource: "true"})
+	watched[&corev1.ConfigMap{}] = cache.ByObject{Namespaces: map[string]cache.Config{o.Namespace: {LabelSelector: policies}}}
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsBindAddress},
 		HealthProbeBindAddress: o.HealthProbeBindAddress,
@@ -69,13 +73,7 @@ func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manag
 		Client:                 client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Cache: cache.Options{
 			DefaultTransform: trim,
-			ByObject: map[client.Object]cache.ByObject{
-				&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{o.Namespace: {LabelSelector: policies}}},
-				&corev1.Secret{}: {Namespaces: map[string]cache.Config{
-					o.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", o.CertificateSecret)},
-				}},
-				sandboxMetadata(): {Transform: trimToName},
-			},
+			ByObject:         watched,
 		},
 	})
 	if err != nil {
@@ -117,7 +115,7 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 	for path, handle := range Handlers(judge, policySource, m, s.o.MaxInFlight) {
 		s.mgr.GetWebhookServer().Register(path, handle)
 	}
-	trust, err := source.AddTo(s.mgr, s.clock)
+	trust, err := source.AddTo(s.mgr)
 	if err != nil {
 		return err
 	}

@@ -4,17 +4,20 @@
 package certs
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 
-	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // Providers of the certificate.
@@ -35,11 +38,13 @@ type Options struct {
 	Secret string
 	// Service is the name of the Service that the apiserver calls.
 	Service string
-	// Dir is where the certificate is mounted or written.
+	// Dir is where the certificate of cert-manager is mounted.
 	Dir string
 	// MutatingWebhook and ValidatingWebhook name the webhook configurations that have
 	// to trust the certificate; empty for one that is not installed.
 	MutatingWebhook, ValidatingWebhook string
+	// Lifetimes are those of certificates made here.
+	Lifetimes Lifetimes
 }
 
 func (o Options) dnsName() string {
@@ -53,9 +58,21 @@ type Source struct {
 }
 
 // NewSource prepares what the server has to know before there is a manager.
-func NewSource(o Options) *Source {
-	key := client.ObjectKey{Namespace: o.Namespace, Name: o.Secret}
-	return &Source{o: o, keeper: &keeper{key: key, dir: o.Dir}}
+func NewSource(o Options, c clock.PassiveClock) *Source {
+	return &Source{o: o, keeper: &keeper{o: o, clock: c, rotation: rotation{
+		lifetimes: o.Lifetimes, authorityName: o.Service + "-ca",
+		names: []string{o.dnsName(), o.Service, o.Service + "." + o.Namespace},
+	}}}
+}
+
+// Watched says which objects of their kinds the manager's cache has to hold.
+func (s *Source) Watched() map[client.Object]cache.ByObject {
+	named := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
+	return map[client.Object]cache.ByObject{
+		&corev1.Secret{}: {Namespaces: map[string]cache.Config{s.o.Namespace: {FieldSelector: named(s.o.Secret)}}},
+		&admissionregistrationv1.MutatingWebhookConfiguration{}:   {Field: named(s.o.MutatingWebhook)},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}: {Field: named(s.o.ValidatingWebhook)},
+	}
 }
 
 // TLSOptions are those of the webhook server.
@@ -69,43 +86,31 @@ func (s *Source) TLSOptions() []func(*tls.Config) {
 }
 
 // AddTo lets the manager keep the certificate.
-func (s *Source) AddTo(mgr manager.Manager, c clock.PassiveClock) (*Trust, error) {
-	trust := &Trust{live: mgr.GetAPIReader(), clock: c, o: s.o, certificate: s.keeper.certificate}
+func (s *Source) AddTo(mgr manager.Manager) (*Trust, error) {
+	trust := &Trust{live: mgr.GetAPIReader(), clock: s.keeper.clock, o: s.o, certificate: s.keeper.certificate}
 	if s.o.Provider == ProviderCertManager {
 		trust.certificate = directory(s.o.Dir).certificate
 		return trust, nil
 	}
-	s.keeper.reader = mgr.GetClient()
-	ours := predicate.NewPredicateFuncs(func(object client.Object) bool {
-		return client.ObjectKeyFromObject(object) == s.keeper.key
+	var err error
+	s.keeper.live, err = client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 	})
-	err := ctrl.NewControllerManagedBy(mgr).Named("serving-certificate").
-		For(&corev1.Secret{}, builder.WithPredicates(ours)).Complete(s.keeper)
 	if err != nil {
-		return nil, fmt.Errorf("watch the Secret of the certificate: %w", err)
+		return nil, fmt.Errorf("make a client for certificates: %w", err)
 	}
-	if err := rotator.AddRotator(mgr, s.rotator()); err != nil {
-		return nil, fmt.Errorf("add the certificate rotator: %w", err)
-	}
-	return trust, nil
-}
-
-func (s *Source) rotator() *rotator.CertRotator {
-	r := &rotator.CertRotator{
-		SecretKey:      s.keeper.key,
-		CertDir:        s.o.Dir,
-		CAName:         s.o.Service + "-ca",
-		CAOrganization: "agent-sandbox",
-		DNSName:        s.o.dnsName(),
-		ExtraDNSNames:  []string{s.o.Service, s.o.Service + "." + s.o.Namespace},
-		IsReady:        make(chan struct{}),
-		FieldOwner:     "agent-sandbox-webhook",
-	}
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+	keeps := ctrl.NewControllerManagedBy(mgr).Named("serving-certificate").Watches(&corev1.Secret{}, once)
 	if s.o.MutatingWebhook != "" {
-		r.Webhooks = append(r.Webhooks, rotator.WebhookInfo{Name: s.o.MutatingWebhook, Type: rotator.Mutating})
+		keeps.Watches(&admissionregistrationv1.MutatingWebhookConfiguration{}, once)
 	}
 	if s.o.ValidatingWebhook != "" {
-		r.Webhooks = append(r.Webhooks, rotator.WebhookInfo{Name: s.o.ValidatingWebhook, Type: rotator.Validating})
+		keeps.Watches(&admissionregistrationv1.ValidatingWebhookConfiguration{}, once)
 	}
-	return r
+	if err := keeps.Complete(s.keeper); err != nil {
+		return nil, fmt.Errorf("watch the Secret of the certificate: %w", err)
+	}
+	return trust, nil
 }

@@ -4,7 +4,6 @@
 package certs
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -36,41 +34,19 @@ func (t *Trust) Ready(request *http.Request) error {
 	if err != nil {
 		return err
 	}
-	bundles, err := t.bundles(request.Context())
-	if err != nil {
+	found, missing, err := readConfigurations(request.Context(), t.live, t.o)
+	if err = errors.Join(err, missing); err != nil {
 		return err
 	}
-	for name, bundle := range bundles {
-		if err := t.vouches(bundle, served); err != nil {
-			return fmt.Errorf("webhook configuration %s does not trust the certificate yet: %w", name, err)
+	for _, configuration := range found {
+		for name, bundle := range configuration.bundles {
+			if err := t.vouches(*bundle, served); err != nil {
+				return fmt.Errorf("webhook configuration %s does not trust the certificate yet: %w", name, err)
+			}
 		}
 	}
 	t.proven.Store(true)
 	return nil
-}
-
-// bundles are the caBundles of all webhooks by a name for messages.
-func (t *Trust) bundles(ctx context.Context) (map[string][]byte, error) {
-	bundles := map[string][]byte{}
-	if name := t.o.MutatingWebhook; name != "" {
-		var configuration admissionregistrationv1.MutatingWebhookConfiguration
-		if err := t.live.Get(ctx, client.ObjectKey{Name: name}, &configuration); err != nil {
-			return nil, fmt.Errorf("read mutating webhook configuration %q: %w", name, err)
-		}
-		for i := range configuration.Webhooks {
-			bundles[name+"/"+configuration.Webhooks[i].Name] = configuration.Webhooks[i].ClientConfig.CABundle
-		}
-	}
-	if name := t.o.ValidatingWebhook; name != "" {
-		var configuration admissionregistrationv1.ValidatingWebhookConfiguration
-		if err := t.live.Get(ctx, client.ObjectKey{Name: name}, &configuration); err != nil {
-			return nil, fmt.Errorf("read validating webhook configuration %q: %w", name, err)
-		}
-		for i := range configuration.Webhooks {
-			bundles[name+"/"+configuration.Webhooks[i].Name] = configuration.Webhooks[i].ClientConfig.CABundle
-		}
-	}
-	return bundles, nil
 }
 
 func (t *Trust) vouches(bundle []byte, served *tls.Certificate) error {

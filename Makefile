@@ -144,6 +144,8 @@ bench: ## Benchmarks of the decision path: allocations count, times do not
 ##@ Tools, pinned in .tools/go.mod
 TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen
 TOOL_helm := helm.sh/helm/v3/cmd/helm
+# What helm assumes of a cluster that it does not ask, as in helm template.
+LDFLAGS_helm := -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=37
 TOOL_opa := github.com/open-policy-agent/opa
 
 # Our own commands: Go decides what there is to do.
@@ -162,4 +164,4 @@ $(BIN)/golangci-lint: .tools/golangci-lint/go.mod .tools/golangci-lint/go.sum
 $(BIN)/%: .tools/go.mod .tools/go.sum
 	@mkdir -p $(BIN)
 	@echo "Building $* (once) …"
-	@go -C .tools build -o $(CURDIR)/$@ $(TOOL_$*)
+	@go -C .tools build -ldflags '$(LDFLAGS_$*)' -o $(CURDIR)/$@ $(TOOL_$*)

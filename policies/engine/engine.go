@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/open-policy-agent/opa/v1/ast"
 	"k8s.io/utils/clock"
 )
 
@@ -28,6 +29,11 @@ type Engine struct {
 	grace   time.Duration
 	running chan struct{}
 	reader  *reader
+	ward    *ward
+	// log may be nil.
+	log *DecisionLog
+	// onQuarantine may be nil.
+	onQuarantine func(rule string)
 	// inventory may be nil.
 	inventory Inventory
 
@@ -65,6 +71,7 @@ func New(opts ...Option) (*Engine, error) {
 		grace:   defaultGrace,
 		running: make(chan struct{}, 4*runtime.GOMAXPROCS(0)),
 		reader:  newReader(),
+		ward:    &ward{timeouts: map[*ast.Module]int{}},
 		files:   map[string]*rule{},
 	}
 	for _, opt := range opts {

@@ -20,6 +20,18 @@ const ruleEngine = "engine"
 
 // Evaluate judges one object by the set in force. It never fails: what goes wrong is a finding.
 func (e *Engine) Evaluate(ctx context.Context, in Input) Decision {
+	begun := e.clock.Now()
+	if in.Now.IsZero() {
+		in.Now = begun
+	}
+	d := e.decide(ctx, in)
+	if e.log != nil {
+		e.log.record(in, d, e.clock.Since(begun))
+	}
+	return d
+}
+
+func (e *Engine) decide(ctx context.Context, in Input) Decision {
 	s := e.current.Load()
 	if s == nil {
 		return Decision{Findings: []Finding{engineFailure("no rules are loaded yet", "Try again in a moment.")}}
@@ -33,9 +45,6 @@ func (e *Engine) Evaluate(ctx context.Context, in Input) Decision {
 		d.Findings = []Finding{engineFailure(fmt.Sprintf("kind %q has no rules; known are %s", in.Kind, list(kinds)), "")}
 		return d
 	}
-	if in.Now.IsZero() {
-		in.Now = e.clock.Now()
-	}
 	findings := s.brokenFindings(in.Kind)
 	pssFindings, pssRules := s.pss.evaluate(in)
 	findings = append(findings, pssFindings...)
@@ -44,7 +53,7 @@ func (e *Engine) Evaluate(ctx context.Context, in Input) Decision {
 		d.Findings = []Finding{engineFailure(err.Error(), "")}
 		return d
 	}
-	findings = append(findings, e.judge(ctx, p, v, in)...)
+	findings = append(findings, e.judge(ctx, s, p, v, in)...)
 	s.exempt(findings, in)
 	d.Findings = settle(findings)
 	d.Evaluated = pssRules
@@ -67,13 +76,16 @@ type request struct {
 
 // judge evaluates all rules together, and each alone when that gives no clean answer: a fault of
 // one is then a finding of that one.
-func (e *Engine) judge(ctx context.Context, p *program, v *variant, in Input) []Finding {
+func (e *Engine) judge(ctx context.Context, s *set, p *program, v *variant, in Input) []Finding {
+	var findings []Finding
+	for _, r := range p.held {
+		findings = append(findings, v.failures(r, errQuarantined)...)
+	}
 	if len(p.rules) == 0 {
-		return nil
+		return findings
 	}
 	value, err := e.reader.inputValue(in)
 	if err != nil {
-		var findings []Finding
 		for _, r := range p.rules {
 			findings = append(findings, v.failures(r, fmt.Errorf("read the object: %w", err))...)
 		}
@@ -84,11 +96,10 @@ func (e *Engine) judge(ctx context.Context, p *program, v *variant, in Input) []
 	req := request{variant: v, value: value, now: in.Now, documents: documents{
 		parameters: v.parameters, stock: &stock{inventory: e.inventory, namespace: in.Namespace.Name},
 	}}
-	findings, err := e.run(ctx, e.budget/2, p.together, req)
+	found, err := e.run(ctx, e.budget/2, p.together, req)
 	if err == nil {
-		return findings
+		return append(findings, found...)
 	}
-	findings = nil
 	for i, r := range p.rules {
 		if v.enforcement[r.info.ID] == Off {
 			continue
@@ -97,6 +108,9 @@ func (e *Engine) judge(ctx context.Context, p *program, v *variant, in Input) []
 		findings = append(findings, own...)
 		if err != nil {
 			findings = append(findings, v.failures(r, err)...)
+		}
+		if e.ward.note(r, err) {
+			e.quarantine(ctx, s, r.info.ID)
 		}
 	}
 	return findings
@@ -111,6 +125,7 @@ type outcome struct {
 
 // run evaluates one query within the limit. It returns what was found beside an error.
 func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, req request) ([]Finding, error) {
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if ctx.Err() != nil {
@@ -139,6 +154,9 @@ func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, req 
 	select {
 	case <-done:
 	case <-grace.Done():
+	}
+	if whole.Err() == nil {
+		return nil, errRunaway
 	}
 	return nil, errTimeout
 }

@@ -109,13 +109,14 @@ func (e *Engine) Load(ctx context.Context, modules []Module, cfg Configuration) 
 		return e.report(loaded), err
 	}
 	loaded.configureBroken(cfg)
-	next, err := newSet(ctx, loaded, rules, cfg)
+	next, err := newSet(ctx, loaded, rules, cfg, e.ward.holds(rules))
 	if err != nil {
 		return e.report(loaded), fmt.Errorf("put the rules together: %w", err)
 	}
 	next.digest = digest(modules, cfg)
 	e.files = loaded.byFile
 	e.current.Store(next)
+	e.ward.retain(rules)
 	return e.report(loaded), nil
 }
 

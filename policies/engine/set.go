@@ -22,8 +22,11 @@ type set struct {
 	// rules are all that loaded, by id.
 	rules    map[string]*rule
 	programs map[string]*program
-	broken   []BrokenModule
-	pss      *podSecurity
+	compiler *ast.Compiler
+	// held are the rules in quarantine.
+	held   map[string]bool
+	broken []BrokenModule
+	pss    *podSecurity
 
 	overrides  []Override
 	exemptions []Exemption
@@ -34,6 +37,8 @@ type set struct {
 // program judges one kind by all rules that are on anywhere.
 type program struct {
 	rules []*rule
+	// held are those that are not run.
+	held []*rule
 	// together evaluates all rules at once.
 	together judgement
 	// alone evaluates each by itself, for when they fail together.
@@ -54,36 +59,56 @@ type column struct {
 // resultVar is the variable of the query that holds the list.
 const resultVar = "findings"
 
-func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cfg Configuration) (*set, error) {
+func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cfg Configuration, held map[string]bool) (*set, error) {
 	compiler, err := compileAll(loaded.helpers, rules)
 	if err != nil {
 		return nil, err
 	}
-	store := requestStore{}
 	s := &set{
-		rules: rules, programs: map[string]*program{}, broken: loaded.broken, pss: newPodSecurity(cfg),
-		overrides: cfg.Overrides, exemptions: cfg.Exemptions,
+		rules: rules, compiler: compiler, broken: loaded.broken, pss: newPodSecurity(cfg), overrides: cfg.Overrides, exemptions: cfg.Exemptions,
 	}
+	return s, s.prepareAll(ctx, held)
+}
+
+// without returns the set without the rules that are held.
+func (s *set) without(ctx context.Context, held map[string]bool) (*set, error) {
+	next := &set{
+		digest: s.digest, rules: s.rules, compiler: s.compiler, broken: s.broken, pss: s.pss, overrides: s.overrides, exemptions: s.exemptions,
+	}
+	return next, next.prepareAll(ctx, held)
+}
+
+// prepareAll builds the queries of every kind.
+func (s *set) prepareAll(ctx context.Context, held map[string]bool) error {
+	s.held, s.programs = held, map[string]*program{}
+	store := requestStore{}
 	alone := map[string]judgement{}
-	for _, id := range slices.Sorted(maps.Keys(rules)) {
-		if alone[id], err = prepare(ctx, compiler, store, rules[id]); err != nil {
-			return nil, fmt.Errorf("rule %s: %w", id, err)
+	var err error
+	for _, id := range slices.Sorted(maps.Keys(s.rules)) {
+		if alone[id], err = prepare(ctx, s.compiler, store, s.rules[id]); err != nil {
+			return fmt.Errorf("rule %s: %w", id, err)
 		}
 	}
 	for _, kind := range kinds {
 		p := &program{}
-		for _, id := range slices.Sorted(maps.Keys(rules)) {
-			if r := rules[id]; s.everOn(r) && slices.Contains(r.info.Kinds, kind) {
-				p.rules = append(p.rules, r)
-				p.alone = append(p.alone, alone[id])
+		for _, id := range slices.Sorted(maps.Keys(s.rules)) {
+			r := s.rules[id]
+			if !s.everOn(r) || !slices.Contains(r.info.Kinds, kind) {
+				continue
 			}
+			if held[id] {
+				p.held = append(p.held, r)
+				continue
+			}
+			p.rules = append(p.rules, r)
+			p.alone = append(p.alone, alone[id])
 		}
-		if p.together, err = prepare(ctx, compiler, store, p.rules...); err != nil {
-			return nil, fmt.Errorf("rules of %s: %w", kind, err)
+		if p.together, err = prepare(ctx, s.compiler, store, p.rules...); err != nil {
+			return fmt.Errorf("rules of %s: %w", kind, err)
 		}
 		s.programs[kind] = p
 	}
-	return s, nil
+	return nil
 }
 
 // prepare builds one query for the rules.

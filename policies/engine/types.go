@@ -94,6 +94,8 @@ type NamespaceInfo struct {
 
 // Input is what one evaluation judges. Maps are JSON as submitted; none of them is changed.
 type Input struct {
+	// ID names the request in the decision log; one is made when it is empty.
+	ID string
 	// Operation is CREATE, UPDATE or DELETE. A DELETE is not judged.
 	Operation string
 	Kind      string

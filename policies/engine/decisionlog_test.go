@@ -1,0 +1,195 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// logged evaluates and returns the lines.
+func logged(t *testing.T, options engine.DecisionLogOptions, inputs ...engine.Input) []map[string]any {
+	t.Helper()
+	var out bytes.Buffer
+	options.Writer = &out
+	log, err := engine.NewDecisionLog(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEngine(t, engine.WithDecisionLog(log), engine.WithClock(clocktesting.NewFakePassiveClock(time.Unix(1000, 0))))
+	load(t, e, "")
+	for _, in := range inputs {
+		e.Evaluate(context.Background(), in)
+	}
+	log.Close()
+	var lines []map[string]any
+	for text := range strings.Lines(out.String()) {
+		var decoded map[string]any
+		if err := json.Unmarshal([]byte(text), &decoded); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		lines = append(lines, decoded)
+	}
+	return lines
+}
+
+func secretive(t *testing.T) engine.Input {
+	t.Helper()
+	in := requestOf(t, "hostPID: true", `containers: [{name: a, image: "a:1", env: [{name: TOKEN, value: s3cret}], resources: {limits: {cpu: 1, memory: 1Gi}}}]`)
+	in.ID, in.Namespace.Name = "request-1", "team"
+	in.User = engine.UserInfo{Username: "ann", Groups: []string{"team"}}
+	in.Object["metadata"] = map[string]any{"name": "workspace"}
+	return in
+}
+
+func TestDecisionLog(t *testing.T) {
+	lines := logged(t, engine.DecisionLogOptions{}, secretive(t))
+	if len(lines) != 1 {
+		t.Fatal(show(t, lines))
+	}
+	l := lines[0]
+	result := l["result"].(map[string]any)
+	if result["denied"] != true || len(result["rules"].([]any)) < 10 || len(result["findings"].([]any)) != 2 {
+		t.Errorf("result: %s", show(t, result))
+	}
+	if digest, _ := l["policy_digest"].(string); !strings.HasPrefix(digest, "sha256:") || l["latency_ms"] != 0.0 {
+		t.Errorf("line: %s", show(t, l))
+	}
+	want := map[string]any{
+		"operation": "CREATE", "kind": "Sandbox", "source": "admission", "namespace": "team", "name": "workspace", "tier": "trusted",
+		"user": map[string]any{"username": "ann", "groups": []any{"team"}},
+	}
+	if diff := cmp.Diff(want, l["input"]); diff != "" || l["decision_id"] != "request-1" || l["timestamp"] != "1970-01-01T00:16:40Z" {
+		t.Errorf("input (-want +got):\n%s\n%s", diff, show(t, l))
+	}
+}
+
+func mask(t *testing.T, body string) *engine.Mask {
+	t.Helper()
+	m, err := engine.NewMask("mask.rego", []byte("package system.log\n\n"+body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+const maskEnv = `
+mask contains "/input/user/groups"
+
+mask contains {"op": "upsert", "path": path, "value": "**"} if {
+	some i, container in input.input.object.spec.podTemplate.spec.containers
+	some j, _ in container.env
+	path := sprintf("/input/object/spec/podTemplate/spec/containers/%d/env/%d/value", [i, j])
+}
+`
+
+func TestDecisionLogIsMasked(t *testing.T) {
+	l := logged(t, engine.DecisionLogOptions{Mask: mask(t, maskEnv+"\nmask contains \"/input/nothing/here\"\n")}, secretive(t))[0]
+	text := show(t, l)
+	if strings.Contains(text, "s3cret") || !strings.Contains(text, `"**"`) || !strings.Contains(text, "TOKEN") {
+		t.Errorf("line: %s", text)
+	}
+	if _, found := l["input"].(map[string]any)["user"].(map[string]any)["groups"]; found {
+		t.Errorf("what is to be removed is there: %s", text)
+	}
+	if diff := cmp.Diff([]any{"/input/user/groups"}, l["erased"]); diff != "" {
+		t.Errorf("erased (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]any{"/input/object/spec/podTemplate/spec/containers/0/env/0/value"}, l["masked"]); diff != "" {
+		t.Errorf("masked (-want +got):\n%s", diff)
+	}
+}
+
+func TestAMaskThatFailsShowsNothing(t *testing.T) {
+	for name, body := range map[string]string{
+		"A builtin errs":     `mask contains "/input/user" if to_number(input.decision_id) > 1`,
+		"A path elsewhere":   `mask contains "/policy_digest"`,
+		"An unknown op":      `mask contains {"op": "replace", "path": "/input/user"}`,
+		"An unknown field":   `mask contains {"op": "remove", "pth": "/input/user"}`,
+		"Something unheard":  `mask contains 7`,
+		"A value in a value": `mask contains [] if true`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := logged(t, engine.DecisionLogOptions{Mask: mask(t, body)}, secretive(t))[0]
+			if l["input"] != nil || l["mask_error"] == nil || l["result"] == nil {
+				t.Errorf("line: %s", show(t, l))
+			}
+		})
+	}
+}
+
+func TestMasksThatAreNone(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"No Rego":                  {"package system.log\nmask contains", "mask.rego"},
+		"Another package":          {"package a.b\nmask contains \"/input\"", "a mask is of package system.log"},
+		"No rule":                  {"package system.log\nmasks contains \"/input\"", "no rule mask"},
+		"A rule that is no set":    {"package system.log\nmask := [\"/input\"]", "no rule mask"},
+		"A builtin not for rules":  {"package system.log\nmask contains http.send({}).body", "not allowed"},
+		"A rule of another's data": {"package system.log\nmask contains x if some x in nosuch", "nosuch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := engine.NewMask("mask.rego", []byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestDecisionLogIsASample(t *testing.T) {
+	var inputs []engine.Input
+	for i := range 200 {
+		in := requestOf(t)
+		in.ID = fmt.Sprintf("request-%d", i)
+		inputs = append(inputs, in)
+	}
+	inputs = append(inputs, secretive(t))
+	for sample, bounds := range map[float64][2]int{0: {1, 1}, 0.25: {25, 85}, 1: {201, 201}} {
+		if got := len(logged(t, engine.DecisionLogOptions{Sample: sample}, inputs...)); got < bounds[0] || got > bounds[1] {
+			t.Errorf("sample %v: %d lines, want %d to %d", sample, got, bounds[0], bounds[1])
+		}
+	}
+	if _, err := engine.NewDecisionLog(engine.DecisionLogOptions{Writer: &bytes.Buffer{}, Sample: 2}); err == nil {
+		t.Error("a sample of 2 is accepted")
+	}
+}
+
+// stuck is a writer that waits until it is released.
+type stuck struct{ release chan struct{} }
+
+func (s stuck) Write(p []byte) (int, error) {
+	<-s.release
+	return len(p), nil
+}
+
+func TestDecisionLogNeverBlocks(t *testing.T) {
+	release := make(chan struct{})
+	log, err := engine.NewDecisionLog(engine.DecisionLogOptions{Writer: stuck{release}, Sample: 1, Queue: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEngine(t, engine.WithDecisionLog(log))
+	load(t, e, "")
+	for range 10 {
+		e.Evaluate(context.Background(), requestOf(t))
+	}
+	if log.Dropped() < 7 {
+		t.Errorf("%d dropped, want at least 7", log.Dropped())
+	}
+	close(release)
+	log.Close()
+	e.Evaluate(context.Background(), requestOf(t))
+	if log.Dropped() < 8 || log.Failed() > 0 {
+		t.Errorf("after the end: %d dropped, %d failed", log.Dropped(), log.Failed())
+	}
+}

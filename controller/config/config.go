@@ -28,6 +28,8 @@ type Platform struct {
 	Router Router `json:"router"`
 	// Claims says what claims may bring.
 	Claims Claims `json:"claims,omitzero"`
+	// Identity says which identities a Sandbox may have.
+	Identity Identity `json:"identity,omitzero"`
 	// Environment is free data for Rego rules, as input.environment.
 	Environment map[string]any `json:"environment,omitempty"`
 }
@@ -50,6 +52,22 @@ func (c Claims) AllowedLabelDomains() []string {
 	}
 	return c.LabelDomains
 }
+
+// Identity says which identities a Sandbox may have. The chart renders it from the
+// parameters of the rules automount-token and projected-identity, so that the
+// controller refuses at the Pod what these refuse at admission and no more.
+type Identity struct {
+	// ServiceAccounts are those whose token may be mounted; AnyIdentity means all.
+	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
+	// Audiences are those for which a token may be projected; AnyIdentity means that
+	// every source of an identity may be.
+	Audiences []string `json:"audiences,omitempty"`
+	// MaxExpirationSeconds is the longest lifetime of such a token; zero means one hour.
+	MaxExpirationSeconds int64 `json:"maxExpirationSeconds,omitempty"`
+}
+
+// AnyIdentity stands for every entry of a list of Identity.
+const AnyIdentity = "*"
 
 // Tier is how much a namespace is trusted, and so what its Sandboxes get.
 type Tier struct {

@@ -16,21 +16,20 @@ import (
 // floorRefusals lists why a Pod may not be made, whatever admission said when the
 // Sandbox was stored: it may have been absent, exempt or older. Each refusal names
 // the field, the value and the remedy.
-func floorRefusals(pod *corev1.PodSpec, tier config.RuntimeClass) field.ErrorList {
+func floorRefusals(pod *corev1.Pod, tier config.Tier, allowed config.Identity) field.ErrorList {
 	at := field.NewPath("spec", "podTemplate", "spec")
-	refusals := hostNamespaceRefusals(pod, at)
-	if pod.AutomountServiceAccountToken != nil && *pod.AutomountServiceAccountToken {
-		refusals = append(refusals, field.Invalid(at.Child("automountServiceAccountToken"), true,
-			"a sandbox gets no credentials of the cluster: set it to false"))
-	}
-	for i := range pod.Volumes {
-		if host := pod.Volumes[i].HostPath; host != nil {
+	spec := &pod.Spec
+	refusals := hostNamespaceRefusals(spec, at)
+	for i := range spec.Volumes {
+		if host := spec.Volumes[i].HostPath; host != nil {
 			refusals = append(refusals, field.Invalid(at.Child("volumes").Index(i).Child("hostPath", "path"), host.Path,
 				"a sandbox sees no files of the node: use an emptyDir or a volumeClaimTemplate"))
 		}
 	}
-	refusals = append(refusals, containerRefusals(pod, at)...)
-	return append(refusals, runtimeClassRefusals(pod, at, tier)...)
+	refusals = append(refusals, containerRefusals(spec, at)...)
+	refusals = append(refusals, identityRefusals(spec, at, allowed)...)
+	refusals = append(refusals, standardsRefusals(pod, tier.PodSecurity)...)
+	return append(refusals, runtimeClassRefusals(spec, at, tier.RuntimeClass)...)
 }
 
 func hostNamespaceRefusals(pod *corev1.PodSpec, at *field.Path) field.ErrorList {

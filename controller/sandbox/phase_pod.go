@@ -90,7 +90,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 		return nil // the phase that failed has said so
 	}
 	pod := buildPod(s.sandbox, s.choice)
-	if err := s.checkFloor(&pod.Spec); err != nil {
+	if err := r.checkFloor(s, pod); err != nil {
 		return err
 	}
 	err := r.client.Create(ctx, pod, fieldOwner)
@@ -108,8 +108,8 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 }
 
 // checkFloor refuses a Pod that lies below what every sandbox must keep to.
-func (s *scope) checkFloor(pod *corev1.PodSpec) error {
-	if refusals := floorRefusals(pod, s.tier.RuntimeClass); len(refusals) > 0 {
+func (r *Reconciler) checkFloor(s *scope, pod *corev1.Pod) error {
+	if refusals := floorRefusals(pod, s.tier, r.settings.Platform.Identity); len(refusals) > 0 {
 		s.podRefused = true
 		return userErrorf("%s", sentence(refusals))
 	}
@@ -143,7 +143,7 @@ func (r *Reconciler) adoptPod(ctx context.Context, s *scope) error {
 		return nil
 	}
 	want := buildPod(s.sandbox, s.choice)
-	if err := s.checkFloor(&want.Spec); err != nil {
+	if err := r.checkFloor(s, want); err != nil {
 		return err
 	}
 	want.Name, want.GenerateName = "", s.sandbox.Name+"-"

@@ -1,5 +1,6 @@
 {{/*
-The platform configuration, which both programs read at their start.
+The platform configuration, which both programs read at their start. What its `identity` allows
+is what the two rules allow, so that the controller gives a Pod to what they admit.
 */}}
 {{- define "agent-sandbox.platform" -}}
 {{- $platform := deepCopy .Values.platform -}}
@@ -8,6 +9,13 @@ The platform configuration, which both programs read at their start.
 {{- end -}}
 {{- $_ := set $platform.router "podLabels" (include "agent-sandbox.stringMap" $platform.router.podLabels | fromYaml) -}}
 {{- $_ := set $platform.cluster.dns "podLabels" (include "agent-sandbox.stringMap" $platform.cluster.dns.podLabels | fromYaml) -}}
+{{- $mounted := dig "automount-token" "parameters" "allowServiceAccounts" list .Values.policies.rules -}}
+{{- $projected := dig "projected-identity" "parameters" dict .Values.policies.rules -}}
+{{- $any := list "*" -}}
+{{- $_ := set $platform "identity" (dict
+  "serviceAccounts" (ternary $mounted $any (eq "yes" (include "agent-sandbox.denies" (dict "root" . "rule" "automount-token"))))
+  "audiences" (ternary (dig "allowedAudiences" list $projected) $any (eq "yes" (include "agent-sandbox.denies" (dict "root" . "rule" "projected-identity"))))
+  "maxExpirationSeconds" (dig "maxExpirationSeconds" 3600 $projected | int64)) -}}
 {{- toYaml $platform -}}
 {{- end -}}
 

@@ -45,8 +45,10 @@ func (e *Engine) decide(ctx context.Context, in Input) Decision {
 		d.Findings = []Finding{engineFailure(fmt.Sprintf("kind %q has no rules; known are %s", in.Kind, list(kinds)), "")}
 		return d
 	}
+	ctx, cancel := context.WithTimeout(ctx, e.budget)
+	defer cancel()
 	findings := s.brokenFindings(in.Kind)
-	pssFindings, pssRules := s.pss.evaluate(in)
+	pssFindings, pssRules := e.podSecurity(ctx, s.pss, in)
 	findings = append(findings, pssFindings...)
 	v, err := s.variantOf(in.Namespace)
 	if err != nil {
@@ -64,6 +66,29 @@ func (e *Engine) decide(ctx context.Context, in Input) Decision {
 	}
 	slices.Sort(d.Evaluated)
 	return d
+}
+
+// podSecurity judges by the Pod Security Standards, within the same limits as the rules.
+func (e *Engine) podSecurity(ctx context.Context, p *podSecurity, in Input) ([]Finding, []string) {
+	leave, err := e.enter(ctx)
+	if err != nil {
+		return []Finding{p.late(err)}, podSecurityRules
+	}
+	defer leave()
+	return p.evaluate(ctx, in)
+}
+
+// enter waits for a place among the evaluations at the same time.
+func (e *Engine) enter(ctx context.Context) (leave func(), err error) {
+	if ctx.Err() != nil {
+		return nil, errTimeout
+	}
+	select {
+	case e.running <- struct{}{}:
+		return func() { <-e.running }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: too many evaluations at the same time", errTimeout)
+	}
 }
 
 // request is what one evaluation is about.
@@ -91,8 +116,6 @@ func (e *Engine) judge(ctx context.Context, s *set, p *program, v *variant, in I
 		}
 		return findings
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.budget)
-	defer cancel()
 	req := request{variant: v, value: value, now: in.Now, documents: documents{
 		parameters: v.parameters, stock: &stock{inventory: e.inventory, namespace: in.Namespace.Name},
 	}}
@@ -128,18 +151,14 @@ func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, req 
 	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if ctx.Err() != nil {
-		return nil, errTimeout
-	}
-	select {
-	case e.running <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: too many evaluations at the same time", errTimeout)
+	leave, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
 	}
 	stop := topdown.NewCancel()
 	done := make(chan outcome, 1)
 	go func() {
-		defer func() { <-e.running }()
+		defer leave()
 		// Cancellation is by stop: a context that can end would cost another goroutine.
 		done <- evaluate(context.WithoutCancel(ctx), j, req, stop)
 	}()

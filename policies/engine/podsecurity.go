@@ -5,6 +5,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -135,8 +136,8 @@ func (v violation) key() string {
 }
 
 // evaluate returns the findings, and the ids of the rules that judged the object. Without a Pod
-// there is nothing to judge.
-func (p *podSecurity) evaluate(in Input) (findings []Finding, rules []string) {
+// there is nothing to judge. A check that runs when the context ends is a finding that refuses.
+func (p *podSecurity) evaluate(ctx context.Context, in Input) (findings []Finding, rules []string) {
 	demands := p.demands(in)
 	if in.Pod == nil && (in.Kind == KindSandboxWarmPool || in.Kind == KindSandboxClaim) {
 		demands = nil
@@ -153,21 +154,24 @@ func (p *podSecurity) evaluate(in Input) (findings []Finding, rules []string) {
 	}
 	defer func() {
 		if reason := recover(); reason != nil {
-			findings = []Finding{p.failure(fmt.Errorf("it panicked: %v", reason))}
+			findings = []Finding{p.unreadable(fmt.Errorf("it panicked: %v", reason))}
 		}
 	}()
 	pod, err := decodePod(in)
 	if err != nil {
-		return []Finding{p.failure(err)}, rules
+		return []Finding{p.unreadable(err)}, rules
 	}
 	violations := map[string]violation{}
 	for _, d := range demands {
-		for _, v := range p.violations(pod, d) {
+		for _, v := range p.violations(ctx, pod, d) {
 			if other, ok := violations[v.key()]; ok {
 				v.enforcement = strictest(v.enforcement, other.enforcement)
 			}
 			violations[v.key()] = v
 		}
+	}
+	if ctx.Err() != nil {
+		return []Finding{p.late(errTimeout)}, rules
 	}
 	for _, key := range slices.Sorted(maps.Keys(violations)) {
 		findings = append(findings, p.finding(violations[key]))
@@ -187,12 +191,21 @@ func (p *podSecurity) info(id string) RuleInfo {
 	return p.infos[slices.IndexFunc(p.infos, func(i RuleInfo) bool { return i.ID == id })]
 }
 
-// failure refuses an object that cannot be judged.
-func (p *podSecurity) failure(reason error) Finding {
+// unreadable refuses an object that cannot be judged.
+func (p *podSecurity) unreadable(reason error) Finding {
+	return p.failure(fmt.Sprintf("the Pod cannot be read: %v", reason),
+		"Give every field of the Pod the type that Kubernetes documents for it.")
+}
+
+// late refuses an object that could not be judged in time.
+func (p *podSecurity) late(reason error) Finding {
+	return p.failure(fmt.Sprintf("the Pod could not be judged by the Pod Security Standards: %v", reason),
+		"Try again; if it happens again, shorten the lists of the Pod.")
+}
+
+func (p *podSecurity) failure(message, remediation string) Finding {
 	return Finding{
-		Rule: RulePSSBaseline, Severity: Critical, Enforcement: Deny, Failure: true,
-		Message:     fmt.Sprintf("the Pod cannot be read: %v", reason),
-		Remediation: "Give every field of the Pod the type that Kubernetes documents for it.",
+		Rule: RulePSSBaseline, Severity: Critical, Enforcement: Deny, Failure: true, Message: message, Remediation: remediation,
 	}
 }
 
@@ -222,8 +235,9 @@ func decodePod(in Input) (pod, error) {
 }
 
 // violations runs the checks of the level. Those of baseline always run: restricted leaves some out
-// that it takes to be implied, which is so for real Pods only.
-func (p *podSecurity) violations(subject pod, d demand) []violation {
+// that it takes to be implied, which is so for real Pods only. What it returns is not complete when the
+// context ended.
+func (p *podSecurity) violations(ctx context.Context, subject pod, d demand) []violation {
 	found := map[policy.CheckID][]violation{}
 	var overridden []policy.CheckID
 	for _, check := range p.checks {
@@ -231,7 +245,7 @@ func (p *podSecurity) violations(subject pod, d demand) []violation {
 			continue
 		}
 		at := atVersion(check, d.version)
-		if at == nil || at.CheckPod(&subject.metadata, &subject.spec).Allowed {
+		if at == nil || ctx.Err() != nil || at.CheckPod(&subject.metadata, &subject.spec).Allowed {
 			continue
 		}
 		rule := RulePSSBaseline
@@ -239,29 +253,33 @@ func (p *podSecurity) violations(subject pod, d demand) []violation {
 			rule = RulePSSRestricted
 			overridden = append(overridden, at.OverrideCheckIDs...)
 		}
-		for _, v := range locate(subject, check.ID, at.CheckPod) {
+		for _, v := range locate(ctx, subject, check.ID, at.CheckPod) {
 			v.rule, v.enforcement = rule, d.enforcement
 			found[check.ID] = append(found[check.ID], v)
 		}
 	}
+	said := fieldsOf(found, overridden)
 	var all []violation
 	for _, check := range p.checks {
 		for _, v := range found[check.ID] {
-			if v.rule == RulePSSRestricted && repeats(v, found, overridden) {
-				continue
+			// What a check of baseline says about the field, the check of restricted that stands for it need
+			// not say again.
+			if v.rule != RulePSSRestricted || !said[v.field] {
+				all = append(all, v)
 			}
-			all = append(all, v)
 		}
 	}
 	return all
 }
 
-// repeats says whether a check of restricted only says again what a check of baseline that it stands
-// for says about the same field.
-func repeats(v violation, found map[policy.CheckID][]violation, overridden []policy.CheckID) bool {
-	return slices.ContainsFunc(overridden, func(id policy.CheckID) bool {
-		return slices.ContainsFunc(found[id], func(other violation) bool { return other.field == v.field })
-	})
+func fieldsOf(found map[policy.CheckID][]violation, ids []policy.CheckID) map[string]bool {
+	fields := map[string]bool{}
+	for _, id := range ids {
+		for _, v := range found[id] {
+			fields[v.field] = true
+		}
+	}
+	return fields
 }
 
 // atVersion returns the check as it is at the version, nil where it does not exist yet.

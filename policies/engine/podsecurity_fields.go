@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -112,59 +113,86 @@ var places = map[policy.CheckID]place{
 }
 
 // locate finds where a failed check fails, by running it on the Pod without its parts and on each
-// part alone. The texts of the checks are for readers, so they are not taken apart.
-func locate(subject pod, id policy.CheckID, check policy.CheckPodFn) []violation {
-	where := places[id]
+// part alone. The texts of the checks are for readers, so they are not taken apart. The work grows with
+// the number of parts only: no part is copied, and the rest of the Pod is not read again for lists that
+// the check is not about. It stops when the context ends.
+func locate(ctx context.Context, subject pod, id policy.CheckID, check policy.CheckPodFn) []violation {
+	where, known := places[id]
 	raw, _ := subject.raw["spec"].(map[string]any)
 	base := subject.path + ".spec"
 	bare := withoutParts(subject.spec)
 	var found []violation
-	note := func(result policy.CheckResult, path string, part map[string]any, candidates []string) {
+	note := func(detail, path string, part map[string]any, candidates []string) {
 		for _, field := range presentOf(part, candidates) {
 			found = append(found, violation{
-				check: string(id), field: strings.TrimSuffix(path+"."+field, "."), value: textOf(lookUp(part, field)),
-				detail: detailOf(result),
+				check: string(id), field: strings.TrimSuffix(path+"."+field, "."),
+				value: shorten(textOf(lookUp(part, field)), maxText), detail: shorten(detail, maxMessage),
 			})
 		}
 	}
-	whole := check(&subject.metadata, bare.DeepCopy())
-	if !whole.Allowed {
+	result := check(&subject.metadata, &bare)
+	whole := detailOf(result)
+	if result.Allowed {
+		whole = ""
+	} else {
 		note(whole, base, raw, where.pod)
 	}
-	each := func(name string, count int, candidates []string, isolate func(*corev1.PodSpec, int)) {
-		for i := range count {
-			alone := bare.DeepCopy()
-			isolate(alone, i)
-			result := check(&metav1.ObjectMeta{}, alone)
-			if result.Allowed || (!whole.Allowed && detailOf(result) == detailOf(whole)) {
-				continue
+	for _, list := range partsOf(subject.spec) {
+		candidates := list.candidates(where)
+		if known && len(candidates) == 0 {
+			continue
+		}
+		alone, metadata := bare, metav1.ObjectMeta{}
+		for i := range list.count {
+			if ctx.Err() != nil {
+				return found
 			}
-			note(result, fmt.Sprintf("%s.%s[%d]", base, name, i), memberAt(raw, name, i), candidates)
+			list.isolate(&alone, i)
+			result := check(&metadata, &alone)
+			if detail := detailOf(result); !result.Allowed && detail != whole {
+				note(detail, fmt.Sprintf("%s.%s[%d]", base, list.name, i), memberAt(raw, list.name, i), candidates)
+			}
 		}
 	}
-	spec := subject.spec
-	each("containers", len(spec.Containers), where.container, func(s *corev1.PodSpec, i int) {
-		s.Containers = spec.Containers[i : i+1]
-	})
-	each("initContainers", len(spec.InitContainers), where.container, func(s *corev1.PodSpec, i int) {
-		s.InitContainers = spec.InitContainers[i : i+1]
-	})
-	each("ephemeralContainers", len(spec.EphemeralContainers), where.container, func(s *corev1.PodSpec, i int) {
-		s.EphemeralContainers = spec.EphemeralContainers[i : i+1]
-	})
-	each("volumes", len(spec.Volumes), where.volume, func(s *corev1.PodSpec, i int) {
-		s.Volumes = spec.Volumes[i : i+1]
-	})
 	if len(found) == 0 {
-		result := check(&subject.metadata, &subject.spec)
-		found = []violation{{check: string(id), field: base, detail: detailOf(result)}}
+		detail := detailOf(check(&subject.metadata, &subject.spec))
+		found = []violation{{check: string(id), field: base, detail: shorten(detail, maxMessage)}}
 	}
 	return found
 }
 
-func withoutParts(spec corev1.PodSpec) *corev1.PodSpec {
+// parts are one list of a Pod's spec.
+type parts struct {
+	name  string
+	count int
+	// candidates are the fields of a place that a member may have.
+	candidates func(place) []string
+	// isolate makes a member the only one of its list.
+	isolate func(*corev1.PodSpec, int)
+}
+
+func partsOf(spec corev1.PodSpec) []parts {
+	container := func(p place) []string { return p.container }
+	volume := func(p place) []string { return p.volume }
+	return []parts{
+		{"containers", len(spec.Containers), container, func(s *corev1.PodSpec, i int) {
+			s.Containers = spec.Containers[i : i+1]
+		}},
+		{"initContainers", len(spec.InitContainers), container, func(s *corev1.PodSpec, i int) {
+			s.InitContainers = spec.InitContainers[i : i+1]
+		}},
+		{"ephemeralContainers", len(spec.EphemeralContainers), container, func(s *corev1.PodSpec, i int) {
+			s.EphemeralContainers = spec.EphemeralContainers[i : i+1]
+		}},
+		{"volumes", len(spec.Volumes), volume, func(s *corev1.PodSpec, i int) {
+			s.Volumes = spec.Volumes[i : i+1]
+		}},
+	}
+}
+
+func withoutParts(spec corev1.PodSpec) corev1.PodSpec {
 	spec.Containers, spec.InitContainers, spec.EphemeralContainers, spec.Volumes = nil, nil, nil, nil
-	return &spec
+	return spec
 }
 
 func detailOf(result policy.CheckResult) string {

@@ -4,11 +4,16 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
+	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
@@ -19,6 +24,15 @@ const (
 	// maxObject is how long an object may be, in bytes of JSON: etcd stores no longer
 	// one.
 	maxObject = 3 << 19
+	// maxValues is how many values an object may have, whatever their length. What it
+	// costs to judge one grows with it. A Pod of fifty containers has some five thousand.
+	maxValues = 20_000
+	// maxEntries is how many entries a list and how many members an object may have.
+	maxEntries = 1000
+	// bytesOfPlace is how many bytes of JSON one place among the requests that are
+	// judged at the same time stands for. Decoded they are some thirty times as long, so
+	// that the 200 places of the default hold a hundred megabytes.
+	bytesOfPlace = 16 << 10
 	// retryAfter is how many seconds a client is asked to wait when we are busy.
 	retryAfter = 1
 )
@@ -30,29 +44,37 @@ const (
 	ruleBusy = "too-many-requests"
 )
 
+// entriesOf are limits of lists that rules look into, by name.
+var entriesOf = map[string]int{
+	"containers": 100, "initContainers": 100, "ephemeralContainers": 100, "volumes": 200, "volumeClaimTemplates": 100,
+	"tolerations": 100, "imagePullSecrets": 100, "hostAliases": 100, "topologySpreadConstraints": 100, "sysctls": 100,
+	"resourceClaims": 100, "ownerReferences": 100,
+}
+
 // errBusy is the reason of a refusal while too many requests are being judged.
 var errBusy = errors.New("too many requests are being judged at the same time, nothing is wrong with this one: try again in a second")
 
 // shedder refuses requests beyond a number at the same time, so that those before
-// them are answered in time.
+// them are answered in time. A long request counts as several, so that the number
+// bounds memory too.
 type shedder struct {
-	places chan struct{}
+	places *semaphore.Weighted
+	limit  int64
 }
 
 func newShedder(limit int) shedder {
-	return shedder{places: make(chan struct{}, limit)}
+	return shedder{semaphore.NewWeighted(int64(limit)), int64(limit)}
 }
 
 // shed answers at once when there is no place left.
 func (s shedder) shed(next admission.Handler) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
-		select {
-		case s.places <- struct{}{}:
-			defer func() { <-s.places }()
-			return next.Handle(ctx, req)
-		default:
+		size := min(s.limit, 1+int64(len(req.Object.Raw)+len(req.OldObject.Raw))/bytesOfPlace)
+		if !s.places.TryAcquire(size) {
 			return busy()
 		}
+		defer s.places.Release(size)
+		return next.Handle(ctx, req)
 	})
 }
 
@@ -72,30 +94,72 @@ func beyondLimits(req admission.Request, r review) error {
 	if size := len(req.Object.Raw); size > maxObject {
 		return fmt.Errorf("%s: the object has %d bytes, at most %d can be stored: make it smaller", ruleLimits, size, maxObject)
 	}
-	if deeper(r.object, maxDepth) {
-		return fmt.Errorf("%s: the object nests more than %d levels: make it flatter", ruleLimits, maxDepth)
+	var c counter
+	found := c.visit("", r.object, 0)
+	switch {
+	case found == nil:
+		return nil
+	case found.whole:
+		return fmt.Errorf("%s: the object %s", ruleLimits, found.reason)
+	default:
+		return fmt.Errorf("%s: %s %s", ruleLimits, strings.TrimPrefix(found.path, "."), found.reason)
+	}
+}
+
+// excess is what of an object is beyond a limit, and where: at a path, or in the
+// object as a whole.
+type excess struct {
+	whole        bool
+	path, reason string
+}
+
+// counter counts the values of an object.
+type counter struct {
+	values int
+}
+
+// visit looks through a value, which is a member of that name, until something is
+// beyond a limit.
+func (c *counter) visit(name string, value any, depth int) *excess {
+	c.values++
+	switch {
+	case depth > maxDepth:
+		return &excess{whole: true, reason: fmt.Sprintf("nests more than %d levels: make it flatter", maxDepth)}
+	case c.values > maxValues:
+		return &excess{whole: true, reason: fmt.Sprintf("has more than %d values: make it smaller", maxValues)}
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		return c.members(value, depth)
+	case []any:
+		return c.entries(value, name, depth)
+	default:
+		return nil
+	}
+}
+
+func (c *counter) members(object map[string]any, depth int) *excess {
+	if len(object) > maxEntries {
+		return &excess{reason: fmt.Sprintf("has %d members, at most %d are judged: use fewer", len(object), maxEntries)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if found := c.visit(name, object[name], depth+1); found != nil {
+			found.path = "." + shorten(name, maxValue) + found.path
+			return found
+		}
 	}
 	return nil
 }
 
-// deeper reports whether a value nests more levels than the limit.
-func deeper(value any, limit int) bool {
-	if limit < 0 {
-		return true
+func (c *counter) entries(list []any, name string, depth int) *excess {
+	if most := cmp.Or(entriesOf[name], maxEntries); len(list) > most {
+		return &excess{reason: fmt.Sprintf("has %d entries, at most %d are judged: use fewer", len(list), most)}
 	}
-	switch value := value.(type) {
-	case map[string]any:
-		for _, member := range value {
-			if deeper(member, limit-1) {
-				return true
-			}
-		}
-	case []any:
-		for _, member := range value {
-			if deeper(member, limit-1) {
-				return true
-			}
+	for i, entry := range list {
+		if found := c.visit("", entry, depth+1); found != nil {
+			found.path = fmt.Sprintf("[%d]%s", i, found.path)
+			return found
 		}
 	}
-	return false
+	return nil
 }

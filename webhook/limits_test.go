@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -46,6 +47,33 @@ func TestRequestsBeyondTheLimitAreAskedToComeAgain(t *testing.T) {
 	}
 }
 
+// Decoded, a request takes many times its length, so a long one takes the place of
+// several: what is judged at the same time is bounded in bytes. The longest ones
+// still come through, one after the other.
+func TestLongRequestsTakeThePlaceOfSeveral(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	handler := newShedder(10).shed(admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+		entered <- struct{}{}
+		<-leave
+		return admission.Allowed("")
+	}))
+	long := func(bytes int) admission.Request {
+		var req admission.Request
+		req.Object.Raw, req.OldObject.Raw = make([]byte, bytes/2), make([]byte, bytes/2)
+		return req
+	}
+	done := make(chan admission.Response, 1)
+	go func() { done <- handler.Handle(t.Context(), long(20*bytesOfPlace)) }()
+	<-entered
+	if second := handler.Handle(t.Context(), long(2)); second.Allowed || second.Result.Code != http.StatusTooManyRequests {
+		t.Errorf("a request beside a long one gets %+v, want 429", second.Result)
+	}
+	leave <- struct{}{}
+	if first := <-done; !first.Allowed {
+		t.Errorf("the long one gets %+v", first.Result)
+	}
+}
+
 func TestObjectsBeyondTheLimitsAreRefused(t *testing.T) {
 	handlers := world{}.start(t)
 	deep := func(levels int) string {
@@ -54,16 +82,35 @@ func TestObjectsBeyondTheLimitsAreRefused(t *testing.T) {
 	long := func(bytes int) string {
 		return strings.Replace(sandbox(""), `"name": "box"`, `"name": "box", "annotations": {"a": "`+strings.Repeat("x", bytes)+`"}`, 1)
 	}
+	many := func(list, entry string, count int) string {
+		return sandbox(`, "` + list + `": [` + strings.TrimSuffix(strings.Repeat(entry+",", count), ",") + `]`)
+	}
+	manyLabels := func(count int) string {
+		var labels strings.Builder
+		for i := range count {
+			fmt.Fprintf(&labels, `"l%d": "", `, i)
+		}
+		return strings.Replace(sandbox(""), `"name": "box"`, `"labels": {`+labels.String()+`"a": ""}, "name": "box"`, 1)
+	}
+	const pod = "request-limits: spec.podTemplate.spec."
 	cases := map[string]struct {
 		object string
 		// refused is part of the message; empty when it is allowed.
 		refused string
 	}{
-		"a deep object":            {deep(40), ""},
-		"one that is too deep":     {deep(80), "request-limits: the object nests more than 64 levels"},
-		"one that is far too deep": {deep(8000), "request-limits: the object nests more than 64 levels"},
-		"a long object":            {long(1 << 20), ""},
-		"one that is too long":     {long(3 << 19), "bytes, at most 1572864 can be stored"},
+		"a deep object":                   {deep(40), ""},
+		"one that is too deep":            {deep(80), "request-limits: the object nests more than 64 levels"},
+		"one that is far too deep":        {deep(8000), "request-limits: the object nests more than 64 levels"},
+		"a long object":                   {long(1 << 20), ""},
+		"as many volumes as are judged":   {many("volumes", `{"name": "a", "emptyDir": {}}`, 200), ""},
+		"more volumes":                    {many("volumes", `{"name": "a", "hostPath": {"path": "/"}}`, 4000), pod + "volumes has 4000 entries, at most 200 are judged: use fewer"},
+		"more containers":                 {many("initContainers", `{"name": "a", "image": "a"}`, 101), pod + "initContainers has 101 entries, at most 100"},
+		"more tolerations":                {many("tolerations", `{"key": "a"}`, 4000), pod + "tolerations has 4000 entries, at most 100"},
+		"more entries of any other list":  {many("unheardOf", `"a"`, 1001), pod + "unheardOf has 1001 entries, at most 1000"},
+		"more ports within a container":   {many("initContainers", `{"name": "a", "ports": [`+strings.Repeat("{}, ", 1000)+`{}]}`, 1), pod + "initContainers[0].ports has 1001 entries"},
+		"more labels":                     {manyLabels(1000), "request-limits: metadata.labels has 1001 members, at most 1000"},
+		"more values than all lists make": {many("initContainers", `{"env": [`+strings.Repeat("{}, ", 900)+`{}]}`, 100), "request-limits: the object has more than 20000 values: make it smaller"},
+		"one that is too long":            {long(3 << 19), "bytes, at most 1572864 can be stored"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

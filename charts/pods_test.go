@@ -98,6 +98,25 @@ func checkContext(t *testing.T, p pod) {
 	}
 }
 
+// Without it the garbage collector lets the memory grow until the kernel ends the process.
+func TestTheGarbageCollectorKnowsTheMemoryLimit(t *testing.T) {
+	for _, p := range workloads(t, render(t, install{})) {
+		if !strings.HasPrefix(p.owner, "Deployment") {
+			continue
+		}
+		c := p.spec.Containers[0]
+		i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" })
+		if i < 0 {
+			t.Errorf("%s: GOMEMLIMIT is not set", p.owner)
+			continue
+		}
+		source := &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: c.Name, Resource: "limits.memory"}}
+		if diff := cmp.Diff(source, c.Env[i].ValueFrom); diff != "" {
+			t.Errorf("%s: GOMEMLIMIT (-want +got):\n%s", p.owner, diff)
+		}
+	}
+}
+
 func TestPullSecretsReachEveryPod(t *testing.T) {
 	cases := map[string]struct {
 		set  []string
@@ -210,9 +229,10 @@ func TestEnvironmentIsMergedByName(t *testing.T) {
 	set := []string{
 		"webhook.extraEnv[0].name=HTTPS_PROXY", "webhook.extraEnv[0].value=http://proxy",
 		"webhook.extraEnv[1].name=POD_NAMESPACE", "webhook.extraEnv[1].value=other",
+		"webhook.extraEnv[2].name=GOMEMLIMIT", "webhook.extraEnv[2].value=450MiB",
 	}
 	r := render(t, install{set: set})
-	want := []corev1.EnvVar{{Name: "POD_NAMESPACE", Value: "other"}, {Name: "HTTPS_PROXY", Value: "http://proxy"}}
+	want := []corev1.EnvVar{{Name: "POD_NAMESPACE", Value: "other"}, {Name: "GOMEMLIMIT", Value: "450MiB"}, {Name: "HTTPS_PROXY", Value: "http://proxy"}}
 	got := named[*appsv1.Deployment](t, r, "agent-sandbox-webhook").Spec.Template.Spec.Containers[0].Env
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)

@@ -103,7 +103,16 @@ func probe(ctx context.Context, t *testing.T, namespace, pod, target string) int
 // startPod runs an ordinary Pod with the probe and waits until it is Ready.
 func startPod(ctx context.Context, t *testing.T, namespace, name string, args ...string) *corev1.Pod {
 	t.Helper()
-	pod := &corev1.Pod{
+	pod := ordinaryPod(namespace, name, args...)
+	if err := cluster.Create(ctx, pod); err != nil {
+		t.Fatalf("create Pod %s: %v", name, err)
+	}
+	waitPod(ctx, t, pod)
+	return pod
+}
+
+func ordinaryPod(namespace, name string, args ...string) *corev1.Pod {
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: new(int64),
@@ -112,14 +121,14 @@ func startPod(ctx context.Context, t *testing.T, namespace, name string, args ..
 			}},
 		},
 	}
-	if err := cluster.Create(ctx, pod); err != nil {
-		t.Fatalf("create Pod %s: %v", name, err)
-	}
-	kit.Eventually(ctx, t, "Pod "+name+" has an address", func(ctx context.Context) error {
+}
+
+func waitPod(ctx context.Context, t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	kit.Eventually(ctx, t, "Pod "+pod.Name+" has an address", func(ctx context.Context) error {
 		if err := cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 			return err
 		}
 		return kit.PodReady(pod)
 	})
-	return pod
 }

@@ -6,8 +6,17 @@
 package e2e
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
 )
 
 // A tenant who asks for gVisor runs on gVisor's kernel, not on the node's.
@@ -19,6 +28,53 @@ func TestTenantRunsUnderGVisor(t *testing.T) {
 	if out := cluster.MustExec(ctx, t, ns, "workspace", "dmesg"); !strings.Contains(strings.ToLower(out), "gvisor") {
 		t.Errorf("dmesg in the Sandbox is not gVisor's:\n%s", out)
 	}
+}
+
+// What the kernel of a node would do, gVisor's does not: it is another kernel with fewer
+// system calls. Files, exec, suspend and resume work under it.
+func TestTenantWorksUnderGVisor(t *testing.T) {
+	ctx := t.Context()
+	ns, trusting := cluster.Namespace(ctx, t), cluster.Namespace(ctx, t, keys.Tier, "trusted")
+	withFiles := strings.NewReplacer("python:3.12-slim\n", "python:3.12-slim\n          volumeMounts: [{name: files, mountPath: /files}]\n").
+		Replace(sandboxWith("workspace", "runtimeClassName: gvisor\nterminationGracePeriodSeconds: 1", "")) +
+		"  volumeClaimTemplates: [{metadata: {name: files}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 16Mi}}}}]\n"
+	cluster.MustApply(ctx, t, ns, withFiles)
+	cluster.MustApply(ctx, t, trusting, sandboxWith("workspace", "terminationGracePeriodSeconds: 1", ""))
+	cluster.WaitReady(ctx, t, ns, "workspace")
+	cluster.WaitReady(ctx, t, trusting, "workspace")
+
+	for what, question := range map[string]string{
+		"the kernel": "import os; print(os.uname().release, os.uname().version)",
+		// 425 is io_uring_setup, on every architecture.
+		"a system call": "import ctypes; c = ctypes.CDLL(None, use_errno=True); print(c.syscall(425, 1, 0), ctypes.get_errno())",
+	} {
+		under, beside := cluster.MustExec(ctx, t, ns, "workspace", "python3", "-c", question), cluster.MustExec(ctx, t, trusting, "workspace", "python3", "-c", question)
+		if under == beside {
+			t.Errorf("%s answers %q under gVisor as on the node", what, strings.TrimSpace(under))
+		}
+	}
+
+	cluster.MustExec(ctx, t, ns, "workspace", "sh", "-c", "echo kept > /files/file")
+	for _, mode := range []string{"Suspended", "Running"} {
+		cluster.MustApply(ctx, t, ns, withFiles+"  operatingMode: "+mode+"\n")
+		if mode == "Suspended" {
+			kit.Eventually(ctx, t, "the Pod is gone", func(ctx context.Context) error {
+				err := cluster.Get(ctx, client.ObjectKey{Namespace: ns, Name: "workspace"}, &corev1.Pod{})
+				if err == nil {
+					return errors.New("it is there")
+				}
+				return client.IgnoreNotFound(err)
+			})
+		}
+	}
+	cluster.WaitReady(ctx, t, ns, "workspace")
+	// The shim may lose the output of an exec in the first moments of a container.
+	kit.Eventually(ctx, t, "the file is read after suspend and resume", func(context.Context) error {
+		if got := cluster.MustExec(ctx, t, ns, "workspace", "cat", "/files/file"); strings.TrimSpace(got) != "kept" {
+			return fmt.Errorf("it holds %q, want %q", got, "kept")
+		}
+		return nil
+	})
 }
 
 // A RuntimeClass that the cluster does not have is warned of at apply, with those

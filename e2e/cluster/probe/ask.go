@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // dial opens a TCP connection and closes it.
@@ -30,6 +31,27 @@ func dial(ctx context.Context, address string, opts options, out io.Writer) int 
 }
 
 // get fetches a URL and prints its status and the first line of its body.
+func send(ctx context.Context, address string, opts options, out io.Writer) int {
+	dialer := net.Dialer{Timeout: opts.timeout}
+	conn, err := dialer.DialContext(ctx, "udp", address)
+	if err != nil {
+		return fail(out, address, err)
+	}
+	defer conn.Close() //nolint:errcheck // Nothing is lost with it.
+	//nolint:forbidigo // The network keeps real time.
+	if err := conn.SetDeadline(time.Now().Add(opts.timeout)); err != nil {
+		return fail(out, address, err)
+	}
+	if _, err := io.WriteString(conn, "probe"); err != nil {
+		return fail(out, address, err)
+	}
+	if _, err := conn.Read(make([]byte, 1024)); err != nil {
+		return fail(out, address, err)
+	}
+	_, _ = fmt.Fprintf(out, "answered %s\n", conn.RemoteAddr())
+	return 0
+}
+
 func get(ctx context.Context, url string, opts options, out io.Writer) int {
 	ctx, cancel := context.WithTimeout(ctx, opts.timeout)
 	defer cancel()

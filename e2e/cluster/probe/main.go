@@ -29,9 +29,12 @@ const (
 )
 
 const usage = `probe tcp HOST:PORT [-timeout 3s]              open a TCP connection
+probe udp HOST:PORT [-timeout 3s]              send a UDP datagram and wait for the answer
+probe loop HOST:PORT...                        connect again and again, all targets at once, until SIGTERM; a line
+                                               for the first attempts and for the first success of each
 probe http URL [-timeout 3s] [-insecure]       GET a URL; -insecure accepts any certificate
 probe dns NAME [-timeout 3s]                   look a name up
-probe serve ADDRESS                            answer HTTP requests, for example on :8080
+probe serve ADDRESS                            answer HTTP requests and UDP datagrams, for example on :8080
 probe sleep                                    wait for SIGTERM
 
 exit codes: 0 answered, 2 wrong usage, 10 refused, 11 timed out, 12 other failure,
@@ -53,61 +56,62 @@ func main() {
 
 // run carries out one command, prints its line and returns the exit code.
 func run(ctx context.Context, args []string, out io.Writer) int {
-	command, target, opts, err := parse(args)
+	command, targets, opts, err := parse(args)
 	if err != nil {
 		_, _ = fmt.Fprintf(out, "%v\n\n%s", err, usage)
 		return exitUsage
 	}
 	switch command {
 	case "tcp":
-		return dial(ctx, target, opts, out)
+		return dial(ctx, targets[0], opts, out)
+	case "udp":
+		return send(ctx, targets[0], opts, out)
+	case "loop":
+		return loop(ctx, targets, out)
 	case "http":
-		return get(ctx, target, opts, out)
+		return get(ctx, targets[0], opts, out)
 	case "dns":
-		return lookup(ctx, target, opts, out)
+		return lookup(ctx, targets[0], opts, out)
 	case "serve":
-		return serve(ctx, target, out)
+		return serve(ctx, targets[0], out)
 	default:
 		<-ctx.Done()
 		return 0
 	}
 }
 
-// parse accepts flags before and after the target, since both read well.
-func parse(args []string) (command, target string, opts options, err error) {
+// parse accepts flags before and after the targets, since both read well.
+func parse(args []string) (command string, targets []string, opts options, err error) {
 	if len(args) == 0 {
-		return "", "", opts, errors.New("no command given")
+		return "", nil, opts, errors.New("no command given")
 	}
 	command = args[0]
-	needsTarget := true
+	least, most := 1, 1
 	switch command {
-	case "tcp", "http", "dns", "serve":
+	case "tcp", "udp", "http", "dns", "serve":
+	case "loop":
+		most = len(args)
 	case "sleep":
-		needsTarget = false
+		least, most = 0, 0
 	default:
-		return "", "", opts, fmt.Errorf("unknown command %q", command)
+		return "", nil, opts, fmt.Errorf("unknown command %q", command)
 	}
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.DurationVar(&opts.timeout, "timeout", 3*time.Second, "give up after this time")
 	flags.BoolVar(&opts.insecure, "insecure", false, "accept any certificate")
 
-	var targets []string
 	for rest := args[1:]; ; rest = flags.Args()[1:] {
 		if err := flags.Parse(rest); err != nil {
-			return "", "", opts, fmt.Errorf("%s: %w", command, err)
+			return "", nil, opts, fmt.Errorf("%s: %w", command, err)
 		}
 		if flags.NArg() == 0 {
 			break
 		}
 		targets = append(targets, flags.Arg(0))
 	}
-	switch {
-	case needsTarget && len(targets) == 1:
-		return command, targets[0], opts, nil
-	case !needsTarget && len(targets) == 0:
-		return command, "", opts, nil
-	default:
-		return "", "", opts, fmt.Errorf("%s: wrong number of arguments", command)
+	if len(targets) < least || len(targets) > most {
+		return "", nil, opts, fmt.Errorf("%s: wrong number of arguments", command)
 	}
+	return command, targets, opts, nil
 }

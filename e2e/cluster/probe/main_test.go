@@ -22,6 +22,11 @@ func TestProbe(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0") //nolint:noctx // It is closed below.
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close() //nolint:errcheck // Nothing is lost with it.
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
 			w.WriteHeader(http.StatusForbidden)
@@ -53,7 +58,9 @@ func TestProbe(t *testing.T) {
 		"no time for the name":      {[]string{"dns", "name.invalid", "-timeout", "1ns"}, exitTimeout, "timeout"},
 		"a port that is taken":      {[]string{"serve", open.Addr().String()}, exitOther, "failed"},
 		"no command":                {nil, exitUsage, "no command given"},
-		"an unknown command":        {[]string{"udp", "x"}, exitUsage, `unknown command "udp"`},
+		"a datagram that is lost":   {[]string{"udp", silent.LocalAddr().String(), "-timeout", "50ms"}, exitTimeout, "timeout"},
+		"nobody for the datagram":   {[]string{"udp", closedAddress}, exitRefused, "refused"},
+		"an unknown command":        {[]string{"sctp", "x"}, exitUsage, `unknown command "sctp"`},
 		"no target":                 {[]string{"tcp"}, exitUsage, "tcp: wrong number of arguments"},
 		"two targets":               {[]string{"dns", "a", "b"}, exitUsage, "dns: wrong number of arguments"},
 		"a target for sleep":        {[]string{"sleep", "5"}, exitUsage, "sleep: wrong number of arguments"},
@@ -93,6 +100,9 @@ func TestServeAnswersUntilItIsStopped(t *testing.T) {
 	if got := run(t.Context(), []string{"http", "http://" + address}, &out); got != 0 || !strings.Contains(out.String(), "answers 127.0.0.1:") {
 		t.Errorf("the server answers %q (exit code %d)", out.String(), got)
 	}
+	if got := run(t.Context(), []string{"udp", address}, &out); got != 0 {
+		t.Errorf("the server does not answer a datagram: %q (exit code %d)", out.String(), got)
+	}
 	stop()
 	if got := <-code; got != 0 {
 		t.Errorf("exit code after a stop is %d, want 0", got)
@@ -116,4 +126,37 @@ func listen(t *testing.T) net.Listener {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener
+}
+
+func TestLoopSaysWhatItReachedAndWhatItOnlyTried(t *testing.T) {
+	open, closed := listen(t), listen(t)
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	reader, writer := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"loop", open.Addr().String(), closed.Addr().String()}, writer)
+		_ = writer.Close()
+	}()
+	lines := bufio.NewReader(reader)
+	got := map[string]bool{}
+	for range 2 {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		target, _, _ := strings.Cut(rest, " ")
+		got[word+" "+strings.TrimSuffix(target, ":")] = true
+	}
+	if !got["reached "+open.Addr().String()] || !got["tried "+closed.Addr().String()] {
+		t.Errorf("printed %v, want the open port reached and the closed one tried", got)
+	}
+	stop()
+	if got := <-code; got != 0 {
+		t.Errorf("exit code is %d, want 0", got)
+	}
 }

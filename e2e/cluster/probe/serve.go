@@ -22,6 +22,13 @@ func serve(ctx context.Context, address string, out io.Writer) int {
 		_, _ = fmt.Fprintf(out, "failed %s: %v\n", address, err)
 		return exitOther
 	}
+	echo, err := config.ListenPacket(ctx, "udp", listener.Addr().String())
+	if err != nil {
+		_, _ = fmt.Fprintf(out, "failed %s: %v\n", address, err)
+		return exitOther
+	}
+	defer context.AfterFunc(ctx, func() { _ = echo.Close() })()
+	go answer(echo)
 	_, _ = fmt.Fprintf(out, "serving %s\n", listener.Addr())
 
 	host, err := os.Hostname()
@@ -42,4 +49,16 @@ func serve(ctx context.Context, address string, out io.Writer) int {
 		return exitOther
 	}
 	return 0
+}
+
+// answer sends every datagram back, until the connection is closed.
+func answer(conn net.PacketConn) {
+	buffer := make([]byte, 1024)
+	for {
+		n, from, err := conn.ReadFrom(buffer)
+		if err != nil {
+			return
+		}
+		_, _ = conn.WriteTo(buffer[:n], from)
+	}
 }

@@ -65,6 +65,23 @@ func SelectedBy(podLabels map[string]string) []string {
 	return names
 }
 
+// Selecting are the policies of SelectedBy as they must be in that namespace, the floor
+// first. A profile that the configuration does not have is left out.
+func Selecting(namespace string, podLabels map[string]string, p *config.Platform) []*networkingv1.NetworkPolicy {
+	if podLabels[keys.Sandbox] != "true" {
+		return nil
+	}
+	policies := []*networkingv1.NetworkPolicy{Floor(namespace)}
+	profile := podLabels[keys.EgressProfile]
+	if _, known := p.EgressProfiles[profile]; known {
+		policies = append(policies, Profile(namespace, profile, p))
+	}
+	if podLabels[keys.Ingress] == string(IngressNamespace) {
+		policies = append(policies, NamespaceIngress(namespace))
+	}
+	return policies
+}
+
 // Floor denies every Pod of a Sandbox everything.
 func Floor(namespace string) *networkingv1.NetworkPolicy {
 	return policy(namespace, FloorName, nil, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)

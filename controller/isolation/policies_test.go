@@ -240,3 +240,35 @@ func TestAFamilyThatIsAllTheClustersStaysClosed(t *testing.T) {
 		}
 	}
 }
+
+func TestSelectingGivesThePoliciesThatAPodWasMadeWith(t *testing.T) {
+	cases := map[string]struct {
+		labels map[string]string
+		want   []*networkingv1.NetworkPolicy
+	}{
+		"of a profile": {
+			isolation.Choice{Profile: "public"}.PodLabels(),
+			isolation.Policies("team-a", isolation.Choice{Profile: "public"}, platform()),
+		},
+		"of a profile with the namespace let in": {
+			isolation.Choice{Profile: "none", Ingress: isolation.IngressNamespace}.PodLabels(),
+			isolation.Policies("team-a", isolation.Choice{Profile: "none", Ingress: isolation.IngressNamespace}, platform()),
+		},
+		"of a template": {
+			isolation.Choice{Template: "python"}.PodLabels(),
+			[]*networkingv1.NetworkPolicy{isolation.Floor("team-a")},
+		},
+		"of a profile that is no more": {
+			isolation.Choice{Profile: "Former"}.PodLabels(),
+			[]*networkingv1.NetworkPolicy{isolation.Floor("team-a")},
+		},
+		"of no Sandbox": {map[string]string{keys.EgressProfile: "public"}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, isolation.Selecting("team-a", tc.labels, platform())); diff != "" {
+				t.Errorf("Selecting() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

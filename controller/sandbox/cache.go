@@ -23,6 +23,8 @@ import (
 const (
 	// indexPodBySandbox finds Pods by the UID of the Sandbox that controls them.
 	indexPodBySandbox = "sandbox.uid"
+	// indexPodByOwner finds Pods by the name of the Sandbox that controls them.
+	indexPodByOwner = "sandbox.name"
 	// indexPodByPolicy finds Pods of Sandboxes by the names of the isolation policies
 	// that select them.
 	indexPodByPolicy = "sandbox.policy"
@@ -91,6 +93,7 @@ func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		values client.IndexerFunc
 	}{
 		{indexPodBySandbox, &corev1.Pod{}, podSandbox},
+		{indexPodByOwner, &corev1.Pod{}, podOwner},
 		{indexPodByPolicy, &corev1.Pod{}, podPolicies},
 		{indexSandboxByPod, &agentsv1beta1.Sandbox{}, sandboxPod},
 		{indexSandboxByClaim, &agentsv1beta1.Sandbox{}, sandboxClaims},
@@ -109,8 +112,16 @@ func podSandbox(object client.Object) []string {
 	return nil
 }
 
+func podOwner(object client.Object) []string {
+	if owner := controllingSandbox(object); owner != nil {
+		return []string{owner.Name}
+	}
+	return nil
+}
+
+// podPolicies has those of a Pod that is being deleted too: it runs until it is gone.
 func podPolicies(object client.Object) []string {
-	if controllingSandbox(object) == nil || object.GetDeletionTimestamp() != nil {
+	if controllingSandbox(object) == nil {
 		return nil
 	}
 	return isolation.SelectedBy(object.GetLabels())

@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if sandbox == nil || sandbox.DeletionTimestamp != nil {
 		r.births.forget(request.NamespacedName)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, r.leave(ctx, request.NamespacedName, sandbox)
 	}
 	s, err := r.gather(ctx, sandbox)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // phases are the parts in their order: each may rest on what those before it set.
 func (r *Reconciler) phases(s *scope) []phase {
 	if s.expired() {
-		return []phase{r.phaseExpiry}
+		return []phase{r.phaseLeave, r.phaseExpiry}
 	}
 	return []phase{r.phaseIsolation, r.phaseVolumes, r.phasePod, r.phaseService}
 }

@@ -5,15 +5,41 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
 // phaseIsolation puts the NetworkPolicies in place that the Pod needs before it may
-// be made. It runs in every pass, so that a policy that somebody changed comes back.
+// be made. It runs in every pass, so that a policy that somebody changed comes back. A
+// Pod that is there keeps what it has for as long as it is not given another isolation.
 func (r *Reconciler) phaseIsolation(ctx context.Context, s *scope) error {
+	err := r.isolate(ctx, s)
+	return errors.Join(err, r.keepApart(ctx, s.sandbox.Namespace, s.isolatedOtherwise()))
+}
+
+// isolatedOtherwise are the Pods of the Sandbox that other policies select than those
+// which this pass saw to.
+func (s *scope) isolatedOtherwise() []*corev1.Pod {
+	if !s.isolated {
+		return s.owned
+	}
+	chosen := isolation.SelectedBy(s.choice.PodLabels())
+	var pods []*corev1.Pod
+	for _, pod := range s.owned {
+		if !slices.Equal(chosen, isolation.SelectedBy(pod.Labels)) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+func (r *Reconciler) isolate(ctx context.Context, s *scope) error {
 	template, err := r.templateOf(ctx, s)
 	if err != nil {
 		return err

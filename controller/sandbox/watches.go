@@ -34,7 +34,8 @@ const (
 	// passTimeout ends a pass that hangs, for example on a cache that lost its watch.
 	passTimeout = time.Minute
 	// representatives are how many Sandboxes are woken for one isolation policy that
-	// changed. One mends it; more are asked in case that one is about to go.
+	// changed. Each mends the policies that select its Pod, whatever else it fails in;
+	// more than one are asked in case that Pod is about to go.
 	representatives = 8
 )
 

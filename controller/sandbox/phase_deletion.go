@@ -1,0 +1,93 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+)
+
+// leave tends the Pods of a Sandbox that is being deleted, or of one that is gone: as
+// long as they run they stay isolated. Garbage collection ends them, and this pass does
+// where a finalizer of somebody else's holds the Sandbox, and garbage collection with
+// it. Nothing is written to the Sandbox.
+func (r *Reconciler) leave(ctx context.Context, key client.ObjectKey, sandbox *agentsv1beta1.Sandbox) error {
+	pods, err := r.podsOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	errs := []error{r.keepApart(ctx, key.Namespace, pods)}
+	if sandbox != nil && heldByOthers(sandbox) {
+		for _, pod := range pods {
+			if ownershipOf(pod, sandbox) == ours {
+				errs = append(errs, r.deleteOwned(ctx, pod))
+			}
+		}
+	}
+	return problems{}.with(errors.Join(errs...)).outcome()
+}
+
+// heldByOthers says whether a finalizer keeps a Sandbox that is being deleted. Those of
+// garbage collection do not count: it is at work on the Pods then, be it that it ends
+// them or that it lets go of them, as whoever deleted the Sandbox asked for.
+func heldByOthers(sandbox *agentsv1beta1.Sandbox) bool {
+	return !slices.Contains(sandbox.Finalizers, metav1.FinalizerOrphanDependents) &&
+		slices.ContainsFunc(sandbox.Finalizers, func(name string) bool { return name != metav1.FinalizerDeleteDependents })
+}
+
+// podsOf are the Pods that a Sandbox of that name controls, whichever it was.
+func (r *Reconciler) podsOf(ctx context.Context, key client.ObjectKey) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	err := r.client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{indexPodByOwner: key.Name}, eventually)
+	if err != nil {
+		return nil, fmt.Errorf("list Pods: %w", err)
+	}
+	pods := make([]*corev1.Pod, 0, len(list.Items))
+	for i := range list.Items {
+		pods = append(pods, &list.Items[i])
+	}
+	return pods, nil
+}
+
+// phaseLeave keeps the Pods of a Sandbox whose time is up isolated until they are gone.
+func (r *Reconciler) phaseLeave(ctx context.Context, s *scope) error {
+	return r.keepApart(ctx, s.sandbox.Namespace, s.owned)
+}
+
+// keepApart mends the policies that select Pods which are there, as their labels say:
+// what the Sandbox would be given now may be another isolation, or none. The policies
+// that a template gave are kept by the controller of templates. In a namespace that is
+// being deleted nothing can be made.
+func (r *Reconciler) keepApart(ctx context.Context, namespace string, pods []*corev1.Pod) error {
+	if len(pods) == 0 {
+		return nil
+	}
+	found, err := lookUp(ctx, r.client, "", namespace, &corev1.Namespace{})
+	if err != nil || (found != nil && found.DeletionTimestamp != nil) {
+		return err
+	}
+	var errs []error
+	done := map[string]bool{}
+	for _, pod := range pods {
+		for _, policy := range isolation.Selecting(namespace, pod.Labels, r.settings.Platform) {
+			if done[policy.Name] {
+				continue
+			}
+			done[policy.Name] = true
+			if err := r.policies.Shared(ctx, policy); err != nil {
+				errs = append(errs, fmt.Errorf("isolation of pod %q: NetworkPolicy %q: %w", pod.Name, policy.Name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

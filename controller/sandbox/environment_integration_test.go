@@ -21,7 +21,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -147,7 +146,7 @@ func testPlatform() *config.Platform {
 	}
 }
 
-// start runs a controller that sees the Sandboxes of this namespace only.
+// start runs a controller that sees this namespace only.
 func (e *environment) start() {
 	e.t.Helper()
 	connection := server.As(e.user, apiserver.Controllers)
@@ -186,10 +185,12 @@ func newTestManager(connection *rest.Config, namespace string) (ctrl.Manager, er
 	if err != nil {
 		return nil, err
 	}
-	byObject[&agentsv1beta1.Sandbox{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.namespace", namespace)}
 	return ctrl.NewManager(connection, ctrl.Options{
-		Scheme:     scheme,
-		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject},
+		Scheme: scheme,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject,
+			DefaultNamespaces: map[string]cache.Config{namespace: {}},
+		},
 		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},

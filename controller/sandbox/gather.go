@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 )
 
 // eventually lets a list read the cache as it is. The objects of one Sandbox that
@@ -40,18 +40,14 @@ func (r *Reconciler) gather(ctx context.Context, sandbox *agentsv1beta1.Sandbox)
 	return s, nil
 }
 
-// gatherTier reads the label of the namespace, from the apiserver when the cache does
-// not have the namespace yet: a Sandbox may be as young as its namespace.
+// gatherTier reads the label of the namespace and finds its tier.
 func (r *Reconciler) gatherTier(ctx context.Context, s *scope) error {
-	namespace, err := lookUp(ctx, r.client, "", s.sandbox.Namespace, &corev1.Namespace{})
-	if err == nil && namespace == nil {
-		namespace, err = lookUp(ctx, r.live, "", s.sandbox.Namespace, &corev1.Namespace{})
-	}
-	if err != nil || namespace == nil {
+	label, err := lookup.TierLabel(ctx, r.client, r.live, s.sandbox.Namespace)
+	if err != nil {
 		return err
 	}
-	s.tierLabel = namespace.Labels[keys.Tier]
-	_, s.tier, _ = r.settings.Platform.TierOf(s.tierLabel)
+	s.tierLabel = label
+	_, s.tier, _ = r.settings.Platform.TierOf(label)
 	return nil
 }
 

@@ -1,0 +1,44 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lookup_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+)
+
+func TestTierLabel(t *testing.T) {
+	reader := func(objects ...client.Object) client.Reader {
+		return fake.NewClientBuilder().WithObjects(objects...).Build()
+	}
+	namespace := func(labels map[string]string) client.Object {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", Labels: labels}}
+	}
+	restricted := namespace(map[string]string{keys.Tier: "restricted"})
+	cases := map[string]struct {
+		cached, live client.Reader
+		want         string
+		fails        bool
+	}{
+		"the label in the cache":                      {cached: reader(restricted), live: reader(), want: "restricted"},
+		"a namespace that the cache does not know":    {cached: reader(), live: reader(restricted), want: "restricted"},
+		"a namespace without the label":               {cached: reader(namespace(nil)), live: reader()},
+		"no namespace, which is no reason to default": {cached: reader(), live: reader(), fails: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := lookup.TierLabel(t.Context(), tc.cached, tc.live, "team-a")
+			if got != tc.want || (err != nil) != tc.fails {
+				t.Errorf("TierLabel() = %q, %v, want %q and an error: %t", got, err, tc.want, tc.fails)
+			}
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -27,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -46,14 +49,25 @@ const (
 var server *apiserver.Server
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(klog.Background())
-	klog.SetLogger(klog.Background().V(9)) // what goes wrong is in the statuses
+	logger := zap.New(zap.WriteTo(logTo()))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
 	code, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// logTo is the file that CLAIM_LOG names. What goes wrong is in the statuses otherwise.
+func logTo() io.Writer {
+	if path := os.Getenv("CLAIM_LOG"); path != "" {
+		if file, err := os.Create(path); err == nil {
+			return file
+		}
+	}
+	return io.Discard
 }
 
 func runTests(m *testing.M) (code int, err error) {
@@ -136,7 +150,7 @@ func testPlatform() *config.Platform {
 func (e *environment) start() {
 	e.t.Helper()
 	connection := server.As(e.user, apiserver.Controllers)
-	connection.QPS = -1
+	connection.QPS, connection.ContentType = -1, runtime.ContentTypeJSON // lag tells events apart by their lines
 	if e.faults != nil {
 		connection.Wrap(e.faults.Wrap)
 	}

@@ -78,18 +78,41 @@ func (t *lagging) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // forward hands on one event after the other, late. JSON events end in a line break.
 func (l *lag) forward(from io.ReadCloser, to *io.PipeWriter) {
+	events := make(chan late, 10_000)
+	go l.receive(from, events)
+	var failure error
+	for event := range events {
+		if wait := event.due.Sub(clock.RealClock{}.Now()); wait > 0 {
+			<-clock.RealClock{}.After(wait)
+		}
+		if _, failure = to.Write(event.line); failure != nil || event.last {
+			break
+		}
+	}
+	_ = to.CloseWithError(errors.Join(failure, io.EOF))
+	_ = from.Close()
+	for range events {
+		continue // what comes after the break is lost
+	}
+}
+
+// late is an event and when it is handed on.
+type late struct {
+	line []byte
+	due  time.Time
+	last bool
+}
+
+func (l *lag) receive(from io.Reader, events chan<- late) {
+	defer close(events)
 	lines := bufio.NewReader(from)
 	for {
 		line, err := lines.ReadBytes('\n')
-		delay, last := l.draw()
-		if delay > 0 {
-			<-clock.RealClock{}.After(delay)
-		}
-		if _, failure := to.Write(line); failure != nil || err != nil || last {
-			_ = to.CloseWithError(errors.Join(err, failure, io.EOF))
-			_ = from.Close()
+		if err != nil {
 			return
 		}
+		delay, last := l.draw()
+		events <- late{line: line, due: clock.RealClock{}.Now().Add(delay), last: last}
 	}
 }
 

@@ -1,0 +1,331 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package claim
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+)
+
+const (
+	saysNotReady = "False/SandboxNotReady: Sandbox is not ready"
+	saysMissing  = "False/SandboxMissing: Sandbox does not exist"
+	saysExpired  = "False/ClaimExpired: Claim expired. Sandbox cleanup initiated."
+)
+
+type (
+	template = extensionsv1beta1.SandboxTemplate
+	pool     = extensionsv1beta1.SandboxWarmPool
+)
+
+func emptyPool(_ *template, p *pool) { p.Spec.Replicas = new(int32(0)) }
+
+// bound makes a claim that has the Sandbox pool-1 and is Ready, annotations and all.
+func (e *environment) bound(edits ...func(*extensionsv1beta1.SandboxClaim)) *stock {
+	e.t.Helper()
+	stock := e.pool()
+	stock.add("pool-1")
+	e.create(makeClaim("claim", edits...))
+	e.says("claim", saysReady)
+	e.eventually("the claim is annotated", func() error {
+		if e.claim("claim").Annotations[keys.SandboxName] == "" {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	return stock
+}
+
+// named fails the test unless the claim's status names that Sandbox.
+func (e *environment) named(want string) {
+	e.t.Helper()
+	if got := e.claim("claim").Status.SandboxStatus.Name; got != want {
+		e.t.Errorf("status.sandbox.name = %q, want %q", got, want)
+	}
+}
+
+func TestAnEmptyPoolThatIsNotRefilledStartsTheClaimCold(t *testing.T) {
+	e := newEnvironment(t)
+	e.pool(emptyPool)
+	e.create(makeClaim("claim"))
+	e.says("claim", saysNotReady)
+	e.named("claim")
+	e.report("claim", func(s *agentsv1beta1.SandboxStatus) { *s = readyStatus() })
+	e.says("claim", saysReady)
+}
+
+func TestAClaimWaitsForTheRefillAndIsWokenByIt(t *testing.T) {
+	e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = time.Hour })
+	stock := e.pool()
+	e.create(makeClaim("claim"))
+	e.eventually("the claim waits", func() error {
+		if e.reconciler.index.TotalWaiting() != 1 {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	if got := sayReady(e.claim("claim")); got != "absent" {
+		t.Errorf("while it waits the claim says %q, want nothing", got)
+	}
+	stock.add("pool-1")
+	e.says("claim", saysReady)
+	e.named("pool-1")
+}
+
+func TestVariablesLeaveThePoolAlone(t *testing.T) {
+	e := newEnvironment(t)
+	stock := e.pool(func(t *template, _ *pool) { t.Spec.EnvVarsInjectionPolicy = extensionsv1beta1.InjectionAllowed })
+	stock.add("pool-1")
+	e.create(makeClaim("claim", withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"})))
+	e.says("claim", saysNotReady)
+	e.named("claim")
+	sandbox := &agentsv1beta1.Sandbox{}
+	e.get("claim", sandbox)
+	if env := sandbox.Spec.PodTemplate.Spec.Containers[0].Env; len(env) != 1 || env[0].Name != "A" || env[0].Value != "b" {
+		t.Errorf("the container has the variables %v", env)
+	}
+}
+
+func TestAMistakeIsToldOnceAndMendedByTheTemplate(t *testing.T) {
+	e := newEnvironment(t)
+	stock := e.pool()
+	e.create(makeClaim("claim", withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"})))
+	e.says("claim", "False/EnvVarsInjectionRejected: environment variable injection rejected: "+
+		"environment variable injection is not allowed by the template policy")
+	if got := e.writes().Total(); got != 1 {
+		t.Errorf("%d writes, want 1:\n%s", got, e.writes())
+	}
+	before := stock.template.DeepCopy()
+	stock.template.Spec.EnvVarsInjectionPolicy = extensionsv1beta1.InjectionAllowed
+	if err := e.client.Patch(t.Context(), stock.template, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	e.says("claim", saysNotReady)
+}
+
+func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
+	cases := map[string]func(*environment, *stock){
+		"a Pod that is not ready now": func(_ *environment, s *stock) {
+			s.add("pool-1", func(_ *agentsv1beta1.Sandbox, p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse })
+		},
+		"a Sandbox that is not ready": func(_ *environment, s *stock) {
+			s.add("pool-1", func(b *agentsv1beta1.Sandbox, _ *corev1.Pod) { b.Status.Conditions[0].Status = metav1.ConditionFalse })
+		},
+		"a Sandbox without an address": func(_ *environment, s *stock) {
+			s.add("pool-1", func(b *agentsv1beta1.Sandbox, _ *corev1.Pod) { b.Status.PodIPs = nil })
+		},
+		"a node that is cordoned": func(e *environment, s *stock) {
+			node := &corev1.Node{}
+			if err := e.client.Get(e.t.Context(), client.ObjectKey{Name: e.node}, node); err != nil {
+				e.t.Fatal(err)
+			}
+			node.Spec.Unschedulable = true
+			if err := e.client.Update(e.t.Context(), node); err != nil {
+				e.t.Fatal(err)
+			}
+			s.add("pool-1")
+		},
+		"a member that its template no longer describes, under Recreate": func(e *environment, s *stock) {
+			s.add("pool-1")
+			before := s.template.DeepCopy()
+			s.template.Spec.PodTemplate.Spec.Containers[0].Image = "python:3.13-slim"
+			if err := e.client.Patch(e.t.Context(), s.template, client.MergeFrom(before)); err != nil {
+				e.t.Fatal(err)
+			}
+			e.eventually("the cache has the template", func() error {
+				seen := &template{}
+				if err := e.reconciler.client.Get(e.t.Context(), client.ObjectKeyFromObject(s.template), seen); err != nil {
+					return err
+				}
+				if seen.Spec.PodTemplate.Spec.Containers[0].Image != "python:3.13-slim" {
+					return errors.New("not yet")
+				}
+				return nil
+			})
+		},
+	}
+	for name, spoil := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = 0 })
+			spoil(e, e.pool(func(_ *template, p *pool) {
+				p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: extensionsv1beta1.UpdateStrategyRecreate}
+			}))
+			e.create(makeClaim("claim"))
+			e.says("claim", saysNotReady)
+			e.named("claim")
+		})
+	}
+}
+
+func TestNotFoundIsToldLateAndEndsWhenTheObjectComes(t *testing.T) {
+	e := newEnvironment(t)
+	made := time.Now() //nolint:forbidigo // The apiserver's clock is the machine's.
+	e.create(makeClaim("claim"))
+	e.says("claim", `False/WarmPoolNotFound: SandboxWarmPool "pool" not found`)
+	if told := time.Since(made); told < notFoundAfter { //nolint:forbidigo // As above.
+		t.Errorf("told after %s, want at least %s", told, notFoundAfter)
+	}
+	e.create(makePool(func(p *pool) { emptyPool(nil, p) }))
+	e.says("claim", `False/TemplateNotFound: SandboxTemplate "template" not found`)
+	e.create(makeTemplate())
+	e.says("claim", saysNotReady)
+}
+
+func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
+	e := newEnvironment(t)
+	stock := e.bound()
+	stock.add("pool-2")
+	sandbox := &agentsv1beta1.Sandbox{}
+	e.get("pool-1", sandbox)
+	e.delete(sandbox)
+	e.says("claim", saysMissing)
+	e.named("")
+	e.restart()
+	e.jump("claim", 0)
+	e.eventually("the new controller has looked", func() error {
+		if e.reconciler.memory.records[client.ObjectKey{Namespace: e.namespace, Name: "claim"}] == nil {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	e.says("claim", saysMissing)
+}
+
+func TestABoundClaimOutlivesItsPoolAndTemplate(t *testing.T) {
+	e := newEnvironment(t)
+	stock := e.bound(withPodMetadata(map[string]string{"sandbox.users.io/a": "b"}, nil))
+	e.delete(stock.pool)
+	e.delete(stock.template)
+	e.edit("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Spec.Lifecycle = &extensionsv1beta1.ClaimLifecycle{} })
+	e.says("claim", saysReady)
+}
+
+func TestChangedMetadataReachesTheSandbox(t *testing.T) {
+	e := newEnvironment(t)
+	e.bound()
+	e.edit("claim", withPodMetadata(map[string]string{"sandbox.users.io/a": "b"}, nil))
+	e.eventually("the Sandbox has it", func() error {
+		sandbox := &agentsv1beta1.Sandbox{}
+		e.get("pool-1", sandbox)
+		if got := sandbox.Spec.PodTemplate.ObjectMeta.Labels; got["sandbox.users.io/a"] != "b" || got["app"] != "workspace" {
+			return fmt.Errorf("labels are %v", got)
+		}
+		return nil
+	})
+	e.edit("claim", withPodMetadata(map[string]string{"app": "other"}, nil))
+	e.says("claim", "False/InvalidMetadata: spec.additionalPodMetadata.labels[app]: the key needs a domain: write sandbox.users.io/app")
+	e.named("pool-1")
+}
+
+func TestTheNameOfSomebodyElsesSandbox(t *testing.T) {
+	e := newEnvironment(t)
+	e.pool(emptyPool)
+	foreign := makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Name, s.OwnerReferences, s.ResourceVersion = "claim", nil, "" })
+	e.create(foreign)
+	e.create(makeClaim("claim"))
+	e.says("claim", `False/ReconcilerError: Error seen: sandbox "claim" is not controlled by claim "claim". `+
+		"Please use a different claim name or delete the sandbox manually")
+	e.delete(foreign)
+	e.says("claim", saysNotReady)
+}
+
+func TestExpiryFollowsThePolicy(t *testing.T) {
+	ends := func(policy extensionsv1beta1.ClaimShutdownPolicy) func(*extensionsv1beta1.SandboxClaim) {
+		return withLifecycle(extensionsv1beta1.ClaimLifecycle{TTLSecondsAfterFinished: new(int32(0)), ShutdownPolicy: policy})
+	}
+	finish := func(e *environment) {
+		e.report("pool-1", func(s *agentsv1beta1.SandboxStatus) {
+			meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: "Finished", Status: "True", Reason: "PodSucceeded", Message: "Pod completed successfully"})
+		})
+	}
+	t.Run("Delete deletes the claim", func(t *testing.T) {
+		e := newEnvironment(t)
+		e.bound(ends(extensionsv1beta1.ClaimShutdownPolicyDelete))
+		finish(e)
+		e.gone("claim", &extensionsv1beta1.SandboxClaim{})
+	})
+	t.Run("DeleteForeground lets the claim wait for its Sandbox", func(t *testing.T) {
+		e := newEnvironment(t)
+		e.bound(ends(extensionsv1beta1.ClaimShutdownPolicyDeleteForeground))
+		finish(e)
+		e.eventually("the claim is going", func() error {
+			if c := e.claim("claim"); c.DeletionTimestamp == nil || c.Finalizers[0] != metav1.FinalizerDeleteDependents {
+				return fmt.Errorf("it is not: %v", c.Finalizers)
+			}
+			return nil
+		})
+	})
+	t.Run("Retain deletes the Sandbox and keeps the claim with its end", func(t *testing.T) {
+		e := newEnvironment(t)
+		e.bound(ends(extensionsv1beta1.ClaimShutdownPolicyRetain))
+		finish(e)
+		e.gone("pool-1", &agentsv1beta1.Sandbox{})
+		e.eventually("the claim names it no more", func() error {
+			if got := e.claim("claim").Status.SandboxStatus.Name; got != "" {
+				return errors.New(got)
+			}
+			return nil
+		})
+		claim := e.says("claim", saysExpired)
+		if !meta.IsStatusConditionTrue(claim.Status.Conditions, agentsv1beta1.ConditionFinished) {
+			t.Error("Finished is gone")
+		}
+	})
+	t.Run("a claim that is never bound gives up", func(t *testing.T) {
+		e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = time.Hour })
+		e.pool()
+		e.create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.BindTimeout: "5m"} }))
+		e.eventually("the claim waits", func() error {
+			if e.reconciler.index.TotalWaiting() != 1 {
+				return errors.New("it does not")
+			}
+			return nil
+		})
+		e.jump("claim", 5*time.Minute)
+		e.says("claim", saysExpired)
+	})
+}
+
+func TestAClaimOfTheSameNameGetsASandboxOfItsOwn(t *testing.T) {
+	e := newEnvironment(t)
+	e.pool(emptyPool)
+	e.create(makeClaim("claim"))
+	e.says("claim", saysNotReady)
+	first := &agentsv1beta1.Sandbox{}
+	e.get("claim", first)
+	e.delete(e.claim("claim"))
+	e.gone("claim", &extensionsv1beta1.SandboxClaim{})
+	e.create(makeClaim("claim"))
+	e.says("claim", "False/SandboxCreatePending: Sandbox already created; waiting for cache to converge")
+	e.delete(first) // the garbage collector's part
+	e.says("claim", saysNotReady)
+	second := &agentsv1beta1.Sandbox{}
+	e.get("claim", second)
+	if second.UID == first.UID {
+		t.Error("the new claim has the Sandbox of the old one")
+	}
+}
+
+func TestAnAdoptionThatTheClaimNamesAlreadyIsFinished(t *testing.T) {
+	e := newEnvironment(t)
+	stock := e.pool()
+	stock.add("pool-1")
+	stock.add("pool-2")
+	e.create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.SandboxName: "pool-2"} }))
+	e.says("claim", saysReady)
+	e.named("pool-2")
+}

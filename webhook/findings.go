@@ -93,9 +93,13 @@ func ofPodSecurity(f engine.Finding) bool {
 }
 
 // covers reports whether a finding about the field tells what f tells: it is about
-// the same field or about a member of that list. The baseline level judges a field as
-// a whole, so what lies within it counts; restricted may ask for more beside it.
+// the same field, the profile whose type f is about, or a member of that list. The
+// baseline level judges a field as a whole, so what lies within it counts; restricted
+// may ask for more beside it.
 func covers(field string, f engine.Finding) bool {
+	if f.Field == field+".type" {
+		return true
+	}
 	rest, within := strings.CutPrefix(field, f.Field)
 	if !within || f.Field == "" {
 		return false

@@ -23,6 +23,7 @@ func TestOneLineForEachFault(t *testing.T) {
 	}{
 		"the same field":                            {finding("hostpath", engine.Deny, "v[0].hostPath"), finding(engine.RulePSSBaseline, engine.Deny, "v[0].hostPath"), false},
 		"a member of the list":                      {finding("host-port", engine.Deny, ports+"[1].hostPort"), finding(engine.RulePSSBaseline, engine.Deny, ports), false},
+		"the profile as a whole":                    {finding("apparmor", engine.Deny, "a.appArmorProfile"), finding(engine.RulePSSBaseline, engine.Deny, "a.appArmorProfile.type"), false},
 		"another field":                             {finding("hostpath", engine.Deny, "v[0].hostPath"), finding(engine.RulePSSBaseline, engine.Deny, "v[1].hostPath"), true},
 		"a field whose name begins alike":           {finding("x", engine.Deny, ports+"Extra"), finding(engine.RulePSSBaseline, engine.Deny, ports), true},
 		"a rule that only warns":                    {finding("hostpath", engine.Warn, "v[0].hostPath"), finding(engine.RulePSSBaseline, engine.Deny, "v[0].hostPath"), true},

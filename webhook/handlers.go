@@ -46,9 +46,6 @@ func (j *Judge) Mutate(ctx context.Context, req admission.Request) admission.Res
 			logf.FromContext(ctx).Error(err, "no defaults are set, validation decides")
 			return admission.Allowed("")
 		}
-		if !known.tierKnown {
-			return admission.Allowed("")
-		}
 		request.Tier, request.RuntimeClasses = known.tier, known.classes
 	}
 	return admission.Patched("", defaults.Operations(request)...)

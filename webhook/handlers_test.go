@@ -64,6 +64,8 @@ type world struct {
 	objects  []client.Object
 	policies map[string]string
 	unloaded bool
+	// platform is its configuration; empty for that of these tests.
+	platform string
 	lookups  interceptor.Funcs
 }
 
@@ -121,7 +123,7 @@ func (w world) parts(t *testing.T) (*Judge, *PolicySource, *Metrics) {
 		builder.WithIndex(hashedKind(kind), nameHash, hashOf)
 	}
 	reader := builder.WithScheme(s).WithObjects(objects...).WithInterceptorFuncs(w.lookups).Build()
-	parsed, err := config.Parse([]byte(platform))
+	parsed, err := config.Parse([]byte(w.configuration()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,12 +431,16 @@ func TestMutate(t *testing.T) {
 			"/spec/podTemplate/spec/runtimeClassName", "/spec/podTemplate/spec/securityContext",
 			"/spec/podTemplate/spec/containers/0/securityContext", "/metadata/annotations",
 		}},
-		"a claim":                                 {creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}}`), []string{"/metadata/annotations"}},
-		"a Sandbox that is hardened":              {creation("tenant", "Sandbox", sandbox("")), []string{"/metadata/annotations"}},
-		"a change that leaves the Pod alone":      {update("tenant", "Sandbox", open, strings.Replace(open, `"spec": {`, `"spec": {"service": true, `, 1)), nil},
-		"a namespace of a tier that nobody knows": {creation("lost", "Sandbox", open), nil},
-		"a namespace that cannot be read":         {creation("nowhere", "Sandbox", open), nil},
-		"a deletion":                              {admissionv1.AdmissionRequest{Operation: admissionv1.Delete}, nil},
+		"a claim":                            {creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}}`), []string{"/metadata/annotations"}},
+		"a Sandbox that is hardened":         {creation("tenant", "Sandbox", sandbox("")), []string{"/metadata/annotations"}},
+		"a change that leaves the Pod alone": {update("tenant", "Sandbox", open, strings.Replace(open, `"spec": {`, `"spec": {"service": true, `, 1)), nil},
+		// It is refused, for the tier and not for what could have been set.
+		"a namespace of a tier that nobody knows": {creation("lost", "Sandbox", open), []string{
+			"/spec/podTemplate/spec/automountServiceAccountToken", "/spec/podTemplate/spec/enableServiceLinks", "/spec/podTemplate/spec/securityContext",
+			"/spec/podTemplate/spec/containers/0/securityContext", "/metadata/annotations",
+		}},
+		"a namespace that cannot be read": {creation("nowhere", "Sandbox", open), nil},
+		"a deletion":                      {admissionv1.AdmissionRequest{Operation: admissionv1.Delete}, nil},
 	}
 	handlers := world{}.start(t)
 	for name, tc := range cases {
@@ -495,4 +501,12 @@ func counted(t *testing.T, registry *prometheus.Registry, name string) float64 {
 		}
 	}
 	return sum
+}
+
+// configuration is the platform configuration of the world.
+func (w world) configuration() string {
+	if w.platform != "" {
+		return w.platform
+	}
+	return platform
 }

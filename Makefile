@@ -117,6 +117,10 @@ unit: ## Unit tests of every module
 	@go test ./...
 	@go -C e2e/cluster test ./...
 
+.PHONY: integration
+integration: ## Tests of the controllers on a real apiserver
+	@go test -tags integration -count=1 -timeout 20m ./e2e/apiserver/... ./e2e/bench/... ./controller/...
+
 .PHONY: test-policies
 test-policies: $(BIN)/opa ## Rego tests, checks and formatting with the stock opa command
 	@$(BIN)/opa fmt --fail --list policies/lib policies/library
@@ -135,7 +139,7 @@ stories: $(CLUSTER)
 		go test -tags e2e -count=1 -timeout 40m $(E2E_ARGS) ./e2e/...
 
 .PHONY: test
-test: unit test-policies e2e ## Everything: unit tests, policy tests, user stories
+test: unit integration test-policies e2e ## Everything: unit tests, real apiserver, policy tests, user stories
 
 .PHONY: bench
 bench: ## Benchmarks of the decision path: allocations count, times do not

@@ -6,6 +6,7 @@
 package sandbox
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -160,7 +161,7 @@ func TestAPodThatIsInvalidIsNotTriedAgain(t *testing.T) {
 	if _, err := e.reconciler.Reconcile(t.Context(), e.request("box")); err == nil || !strings.Contains(err.Error(), "terminal error") {
 		t.Errorf("the outcome of a pass is %v, want one that is not retried", err)
 	}
-	e.edit("box", func(s *agentsv1beta1.Sandbox) { s.Spec.PodTemplate.Spec.Containers[0].VolumeMounts = nil })
+	e.edit(func(s *agentsv1beta1.Sandbox) { s.Spec.PodTemplate.Spec.Containers[0].VolumeMounts = nil })
 	e.runPod("box")
 	e.saysReady("box", readySay)
 }
@@ -184,11 +185,11 @@ func TestMetadataFollowsThePodTemplate(t *testing.T) {
 	pod.Labels["by-somebody"] = "else"
 	e.patch(pod, before)
 
-	e.edit("box", withPodMetadata(map[string]string{"team": "b", "new": "2"}, nil))
+	e.edit(withPodMetadata(map[string]string{"team": "b", "new": "2"}, nil))
 	e.wantMetadata(with(ours, "team", "b", "new", "2", "by-somebody", "else"), map[string]string{keys.PropagatedLabels: "new,team"})
 	e.saysReady("box", readySay)
 
-	e.edit("box", withPodMetadata(nil, nil))
+	e.edit(withPodMetadata(nil, nil))
 	e.wantMetadata(with(ours, "by-somebody", "else"), nil)
 
 	e.get("box", pod)
@@ -202,9 +203,7 @@ func TestMetadataFollowsThePodTemplate(t *testing.T) {
 
 func with(base map[string]string, more ...string) map[string]string {
 	all := map[string]string{}
-	for k, v := range base {
-		all[k] = v
-	}
+	maps.Copy(all, base)
 	for i := 0; i+1 < len(more); i += 2 {
 		all[more[i]] = more[i+1]
 	}

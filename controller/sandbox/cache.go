@@ -33,6 +33,8 @@ const (
 	indexSandboxByPod = "sandbox.pod"
 	// indexSandboxByClaim finds Sandboxes by the names of their volume claims.
 	indexSandboxByClaim = "sandbox.claim"
+	// indexSandboxByHash finds Sandboxes by the contract's hash of their names.
+	indexSandboxByHash = "sandbox.hash"
 )
 
 // CacheByObject says what the cache keeps of each kind that this package reads. With
@@ -67,13 +69,32 @@ func stripPod(object any) (any, error) {
 	}
 	pod.ManagedFields, pod.Finalizers = nil, nil
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	status := pod.Status
 	pod.Status = corev1.PodStatus{
-		Phase: pod.Status.Phase, Conditions: pod.Status.Conditions, PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs,
+		Phase: status.Phase, Conditions: status.Conditions, PodIP: status.PodIP, PodIPs: status.PodIPs,
+	}
+	if status.Phase == corev1.PodFailed { // why is what its user asks
+		pod.Status.Reason, pod.Status.Message = status.Reason, status.Message
+		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = ends(status.InitContainerStatuses), ends(status.ContainerStatuses)
 	}
 	if controllingSandbox(pod) == nil {
 		pod.Annotations, pod.Status = nil, corev1.PodStatus{}
 	}
 	return pod, nil
+}
+
+// ends keeps of containers how they ended.
+func ends(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for i := range statuses {
+		if end := statuses[i].State.Terminated; end != nil {
+			kept = append(kept, corev1.ContainerStatus{
+				Name:  statuses[i].Name,
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: end.Reason}},
+			})
+		}
+	}
+	return kept
 }
 
 func stripNamespace(object any) (any, error) {
@@ -97,6 +118,7 @@ func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{indexPodByPolicy, &corev1.Pod{}, podPolicies},
 		{indexSandboxByPod, &agentsv1beta1.Sandbox{}, sandboxPod},
 		{indexSandboxByClaim, &agentsv1beta1.Sandbox{}, sandboxClaims},
+		{indexSandboxByHash, &agentsv1beta1.Sandbox{}, nameHash},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
 			return fmt.Errorf("declare index %s: %w", index.name, err)
@@ -140,4 +162,8 @@ func sandboxClaims(object client.Object) []string {
 		return claimNames(sandbox)
 	}
 	return nil
+}
+
+func nameHash(object client.Object) []string {
+	return []string{keys.NameHash(object.GetName())}
 }

@@ -83,10 +83,10 @@ func stamped(list []metav1.Condition, generation int64) []metav1.Condition {
 // readyCondition takes the first answer that holds: what is worse comes first.
 func readyCondition(s *scope) metav1.Condition {
 	for _, check := range []func(*scope) (reason, message string, holds bool){
-		isExpired, hasMultiplePods, hasProblems, isSuspended, isFinished,
+		isExpired, hasMultiplePods, hasProblems, isSuspended, isFailing, isFinished,
 	} {
 		if reason, message, holds := check(s); holds {
-			return condition(agentsv1beta1.ConditionReady, metav1.ConditionFalse, reason, message)
+			return condition(agentsv1beta1.ConditionReady, metav1.ConditionFalse, reason, clip(message, maxMessage))
 		}
 	}
 	return dependenciesCondition(s)
@@ -105,7 +105,7 @@ func hasProblems(s *scope) (reason, message string, holds bool) {
 	if len(s.problems) == 0 {
 		return "", "", false
 	}
-	return agentsv1beta1.ReasonReconcilerError, clip("Error seen: "+s.problems.message(), maxMessage), true
+	return agentsv1beta1.ReasonReconcilerError, "Error seen: " + s.problems.message(), true
 }
 
 func isSuspended(s *scope) (reason, message string, holds bool) {
@@ -116,11 +116,11 @@ func isSuspended(s *scope) (reason, message string, holds bool) {
 	return agentsv1beta1.ReasonSandboxSuspended, message, s.suspended()
 }
 
-// isFinished holds for a Pod that ended by itself. One that ends because it is being
+// isFinished holds for a Pod that ended by itself and that no other follows. One that ends because it is being
 // deleted does not count: a claim would take it for the end of the work.
 func isFinished(s *scope) (reason, message string, holds bool) {
 	before := meta.IsStatusConditionTrue(s.sandbox.Status.Conditions, agentsv1beta1.ConditionFinished)
-	if s.pod == nil || (s.pod.DeletionTimestamp != nil && !before) {
+	if s.pod == nil || s.recreates() || (s.pod.DeletionTimestamp != nil && !before) {
 		return "", "", false
 	}
 	switch s.pod.Status.Phase {
@@ -142,6 +142,7 @@ func dependenciesCondition(s *scope) metav1.Condition {
 		message += messageNoService
 		ready = false
 	}
+	message += lostVolumes(s)
 	if ready {
 		return condition(agentsv1beta1.ConditionReady, metav1.ConditionTrue, agentsv1beta1.ReasonDependenciesReady, message)
 	}

@@ -53,6 +53,7 @@ type Reconciler struct {
 
 	policies *netpol.Keeper
 	births   births
+	restarts restarts
 	timers   timers
 }
 
@@ -81,6 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if sandbox == nil || sandbox.DeletionTimestamp != nil {
 		r.births.forget(request.NamespacedName)
+		r.restarts.forget(request.NamespacedName)
 		return ctrl.Result{}, r.leave(ctx, request.NamespacedName, sandbox)
 	}
 	s, err := r.gather(ctx, sandbox)
@@ -120,6 +122,9 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
 	}
 	if at := s.overdueAt(); !at.IsZero() && !s.overdue() {
 		s.wakeAt(at)
+	}
+	if s.now.Before(s.restartAt) {
+		s.wakeAt(s.restartAt)
 	}
 	if !s.wake.IsZero() {
 		r.timers.wake(ctrl.Request{NamespacedName: key}, s.wake.Sub(s.now))

@@ -32,6 +32,15 @@
 // never repeats a write because the cache lags behind, and the budget of writes
 // holds. Lists are exempt: they would wait for the writes of every other Sandbox.
 //
+// 2026-11-29: A volume that is to outlive its Sandbox has no owner from the start, since
+// nothing runs when a Sandbox is deleted and no finalizer is wanted. What it is known
+// by afterwards is the tracking label, by which the contract lets a Sandbox of the same
+// name adopt it.
+//
+// 2026-11-29: How often a Pod failed of late is kept in memory only, as the kubelet
+// does: to store it would cost a write each time, and a controller that starts anew
+// errs by a short delay.
+//
 // 2026-11-29: A user's mistake is not retried; what mends it is watched instead: the
 // Sandbox, its namespace's tier, and whatever sits in the place of its Pod, Service
 // or volume.

@@ -16,9 +16,11 @@ import (
 const (
 	eventPodRefused    = "PodRefused"
 	eventQuotaExceeded = "QuotaExceeded"
+	eventPodFailed     = "PodFailed"
 
-	actionReconciling = "Reconciling"
-	actionCreatingPod = "CreatingPod"
+	actionReconciling   = "Reconciling"
+	actionCreatingPod   = "CreatingPod"
+	actionRecreatingPod = "RecreatingPod"
 )
 
 // maxNote is how many bytes the apiserver takes as the note of an Event.
@@ -39,6 +41,8 @@ func eventsOf(s *scope, desired agentsv1beta1.SandboxStatus) []notice {
 		return []notice{{reason: agentsv1beta1.ReasonMultiplePods, action: actionReconciling, note: ready.Message}}
 	case ready.Reason == agentsv1beta1.ReasonReconcilerError && s.podRefused:
 		return []notice{{reason: refusalReason(ready.Message), action: actionCreatingPod, note: ready.Message}}
+	case ready.Reason == agentsv1beta1.ReasonPodFailed && s.recreates():
+		return []notice{{reason: eventPodFailed, action: actionRecreatingPod, note: ready.Message}}
 	default:
 		return nil
 	}

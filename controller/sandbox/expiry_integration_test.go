@@ -44,9 +44,9 @@ func TestExpiryUnderRetainAndRevival(t *testing.T) {
 			pod := e.running(makeSandbox(withService(true), withVolume("data"), withClaimSpec,
 				shutDownAt(e.clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyRetain)))
 			e.idle("box")
-			e.jump("box", time.Hour)
+			e.jump(time.Hour)
 			e.saysReady("box", expiredSay)
-			e.gone("box", &corev1.Service{})
+			e.gone(&corev1.Service{})
 			e.release(pod)
 			sandbox := e.saysReady("box", expiredSay)
 			e.eventually("the status is conditions only", func() error {
@@ -55,11 +55,11 @@ func TestExpiryUnderRetainAndRevival(t *testing.T) {
 				return differs(want, sandbox.Status)
 			})
 			e.says("box", agentsv1beta1.ConditionPodScheduled, "absent")
-			e.gone("box", &corev1.Pod{})
-			claimOf(e, "data-box")
+			e.gone(&corev1.Pod{})
+			claimOf(e)
 			e.idle("box")
 
-			e.edit("box", revive(e))
+			e.edit(revive(e))
 			e.runPod("box")
 			e.saysReady("box", "True/DependenciesReady: Pod is Ready; Service Exists")
 		})
@@ -70,9 +70,9 @@ func TestExpiryUnderDeleteEndsTheSandbox(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
 	e.running(makeSandbox(withService(true), shutDownAt(e.clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyDelete)))
-	e.jump("box", time.Hour)
-	e.gone("box", &agentsv1beta1.Sandbox{})
-	e.gone("box", &corev1.Service{})
+	e.jump(time.Hour)
+	e.gone(&agentsv1beta1.Sandbox{})
+	e.gone(&corev1.Service{})
 	pod := &corev1.Pod{}
 	e.get("box", pod)
 	if pod.DeletionTimestamp == nil {
@@ -99,7 +99,7 @@ func TestExpiryKeepsFinished(t *testing.T) {
 	pod := e.running(makeSandbox(shutDownAt(e.clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyRetain)))
 	e.report(pod, apiserver.Ended(0, "Completed"))
 	before := e.says("box", agentsv1beta1.ConditionFinished, "True/PodSucceeded: Pod completed successfully")
-	e.jump("box", time.Hour)
+	e.jump(time.Hour)
 	e.saysReady("box", expiredSay)
 	e.eventually("the Pod is being deleted", func() error {
 		if e.exists("box", pod) {

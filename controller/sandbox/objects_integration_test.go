@@ -35,17 +35,17 @@ func withContainer(p *corev1.Pod) {
 	p.Spec.Containers = []corev1.Container{{Name: "workspace", Image: "python:3.12-slim"}}
 }
 
-func serviceOf(e *environment, name string) *corev1.Service {
+func serviceOf(e *environment) *corev1.Service {
 	e.t.Helper()
 	service := &corev1.Service{}
-	e.get(name, service)
+	e.get(boxName, service)
 	return service
 }
 
-func claimOf(e *environment, name string) *corev1.PersistentVolumeClaim {
+func claimOf(e *environment) *corev1.PersistentVolumeClaim {
 	e.t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
-	e.get(name, claim)
+	e.get("data-"+boxName, claim)
 	return claim
 }
 

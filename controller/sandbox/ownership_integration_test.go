@@ -112,12 +112,12 @@ func TestPodNameThatPointsAtAPodOfSomebodyElse(t *testing.T) {
 				}
 				return nil
 			})
-			e.edit("box", suspend)
+			e.edit(suspend)
 			e.eventually("the suspension is seen", func() error {
 				now := e.sandbox("box")
 				return differs(now.Generation, now.Status.Conditions[0].ObservedGeneration)
 			})
-			e.edit("box", shutDownAt(noon(), agentsv1beta1.ShutdownPolicyRetain))
+			e.edit(shutDownAt(noon(), agentsv1beta1.ShutdownPolicyRetain))
 			e.saysReady("box", expiredSay)
 			e.idle("box")
 			e.untouched(stranger, &corev1.Pod{})
@@ -169,7 +169,7 @@ func TestVolumeInOurPlace(t *testing.T) {
 			sandbox := e.saysReady("box", tc.ready)
 			e.idle("box")
 			if tc.ready == pendingSay {
-				if now := claimOf(e, "data-box"); now.UID != claim.UID || ownershipOf(now, sandbox) != ours {
+				if now := claimOf(e); now.UID != claim.UID || ownershipOf(now, sandbox) != ours {
 					t.Errorf("the claim was not adopted: %+v", now.ObjectMeta)
 				}
 				return
@@ -211,7 +211,7 @@ func TestVolumesAreMadeAsTheTemplateSays(t *testing.T) {
 		s.Spec.VolumeClaimTemplates[0].Annotations = map[string]string{"note": "hello"}
 		s.Spec.PodTemplate.Spec.Volumes = []corev1.Volume{{Name: "data"}, {Name: "scratch"}}
 	}))
-	sandbox, claim := e.sandbox("box"), claimOf(e, "data-box")
+	sandbox, claim := e.sandbox("box"), claimOf(e)
 	if diff := cmp.Diff(map[string]string{"team": "a", keys.SandboxNameHash: keys.NameHash("box")}, claim.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}

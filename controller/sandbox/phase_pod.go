@@ -5,6 +5,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -29,6 +30,9 @@ func (r *Reconciler) phasePod(ctx context.Context, s *scope) error {
 	}
 	if err := r.trackPodName(ctx, s); err != nil {
 		return err
+	}
+	if s.recreates() {
+		s.restartAt = r.restarts.due(client.ObjectKeyFromObject(s.sandbox), s.pod.UID, s.now)
 	}
 	action, err := decidePod(s)
 	if err != nil {
@@ -90,7 +94,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 		return nil // the phase that failed has said so
 	}
 	pod := buildPod(s.sandbox, s.choice)
-	if err := r.checkFloor(s, pod); err != nil {
+	if err := r.checkFloor(ctx, s, pod); err != nil {
 		return err
 	}
 	err := r.client.Create(ctx, pod, fieldOwner)
@@ -107,8 +111,13 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 	}
 }
 
-// checkFloor refuses a Pod that lies below what every sandbox must keep to.
-func (r *Reconciler) checkFloor(s *scope, pod *corev1.Pod) error {
+// checkFloor refuses a Pod that lies below what every sandbox must keep to, or that
+// could be taken for another's.
+func (r *Reconciler) checkFloor(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	if err := r.checkTwin(ctx, s.sandbox); err != nil {
+		s.podRefused = errors.As(err, &userError{})
+		return err
+	}
 	if refusals := floorRefusals(pod, s.tier, r.settings.Platform.Identity); len(refusals) > 0 {
 		s.podRefused = true
 		return userErrorf("%s", sentence(refusals))
@@ -143,7 +152,7 @@ func (r *Reconciler) adoptPod(ctx context.Context, s *scope) error {
 		return nil
 	}
 	want := buildPod(s.sandbox, s.choice)
-	if err := r.checkFloor(s, want); err != nil {
+	if err := r.checkFloor(ctx, s, want); err != nil {
 		return err
 	}
 	want.Name, want.GenerateName = "", s.sandbox.Name+"-"

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,23 +33,23 @@ func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, want *corev1.Per
 		if err := r.client.Create(ctx, want, fieldOwner); err != nil {
 			return fmt.Errorf("create persistentvolumeclaim %q: %w", want.Name, err)
 		}
+		s.claims[want.Name] = want
 		return nil
 	}
-	if ownershipOf(found, s.sandbox) == ours {
-		return claimGoing(s, found)
-	}
-	if err := mayAdopt("persistentvolumeclaim", found, s.sandbox); err != nil {
+	if holdsClaim(found, s.sandbox) {
+		if err := claimGoing(s, found); err != nil || found.DeletionTimestamp != nil {
+			return err
+		}
+	} else if err := mayAdopt("persistentvolumeclaim", found, s.sandbox); err != nil {
 		return err
 	}
-	adopted := found.DeepCopy()
-	adopted.OwnerReferences = append(adopted.OwnerReferences, controllerRef(s.sandbox))
-	if adopted.Labels == nil {
-		adopted.Labels = map[string]string{}
+	taken := found.DeepCopy()
+	if !takeClaim(taken, want, s.sandbox) {
+		return nil
 	}
-	maps.Copy(adopted.Labels, want.Labels)
 	// The list of owners is replaced whole: another that came meanwhile must not go.
 	patch := client.MergeFromWithOptions(found, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Patch(ctx, adopted, patch, fieldOwner); err != nil {
+	if err := r.client.Patch(ctx, taken, patch, fieldOwner); err != nil {
 		return fmt.Errorf("adopt persistentvolumeclaim %q: %w", want.Name, err)
 	}
 	return nil

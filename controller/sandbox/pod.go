@@ -43,6 +43,9 @@ func decidePod(s *scope) (podAction, error) {
 		if s.owned[0].DeletionTimestamp != nil {
 			return podNone, nil // a second Pod would meet the first one's volumes
 		}
+		if s.recreates() && !s.now.Before(s.restartAt) {
+			return podDelete, nil
+		}
 		return podSync, nil
 	}
 	if s.squatter == nil {

@@ -48,6 +48,9 @@ type scope struct {
 	volumesReady bool
 	// pod is the Pod of this Sandbox. Set by phasePod.
 	pod *corev1.Pod
+	// restartAt is when a new Pod follows the failed one; zero when none does. Set by
+	// phasePod.
+	restartAt time.Time
 	// podUnknown is true when it could not be found out whether there is a Pod. Set by
 	// phasePod.
 	podUnknown bool

@@ -52,7 +52,7 @@ func TestServiceThroughAllItsStates(t *testing.T) {
 	e := newEnvironment(t)
 	e.running(makeSandbox(withService(true), withPorts))
 	sandbox := e.saysReady("box", readyAndService)
-	service := serviceOf(e, "box")
+	service := serviceOf(e)
 	hash := map[string]string{keys.SandboxNameHash: keys.NameHash("box")}
 	if service.Spec.ClusterIP != corev1.ClusterIPNone || !maps.Equal(service.Spec.Selector, hash) || !maps.Equal(service.Labels, hash) {
 		t.Errorf("the Service is not headless and tracked: %+v", service)
@@ -66,24 +66,24 @@ func TestServiceThroughAllItsStates(t *testing.T) {
 
 	drift(e, service)
 	e.eventually("drift is repaired", func() error {
-		now := serviceOf(e, "box")
+		now := serviceOf(e)
 		return differs([]any{hash, hash["x"], wantedPorts()}, []any{now.Spec.Selector, now.Labels["x"], now.Spec.Ports})
 	})
 
-	e.edit("box", withoutWish)
+	e.edit(withoutWish)
 	e.eventually("the pass is over", func() error {
 		return differs(e.sandbox("box").Generation, e.sandbox("box").Status.Conditions[0].ObservedGeneration)
 	})
-	service = serviceOf(e, "box")
+	service = serviceOf(e)
 	drift(e, service)
 	e.eventually("label and selector are repaired, ports are not", func() error {
-		now := serviceOf(e, "box")
+		now := serviceOf(e)
 		return differs([]any{hash, keys.NameHash("box"), 1}, []any{now.Spec.Selector, now.Labels[keys.SandboxNameHash], len(now.Spec.Ports)})
 	})
 	e.saysReady("box", readyAndService)
 
-	e.edit("box", withService(false))
-	e.gone("box", &corev1.Service{})
+	e.edit(withService(false))
+	e.gone(&corev1.Service{})
 	if got := e.saysReady("box", readySay).Status; got.Service != "" || got.ServiceFQDN != "" {
 		t.Errorf("the status names a Service that is gone: %+v", got)
 	}
@@ -171,7 +171,7 @@ func TestServiceOfSomebodyElse(t *testing.T) {
 				e.untouched(tc.service, &corev1.Service{})
 				return
 			}
-			now := serviceOf(e, "box")
+			now := serviceOf(e)
 			if now.UID != tc.service.UID || ownershipOf(now, sandbox) != ours {
 				t.Errorf("the Service was not adopted: %+v", now.ObjectMeta)
 			}

@@ -94,7 +94,7 @@ func TestSuspendAndResume(t *testing.T) {
 	pod := e.running(makeSandbox(withService(true), withVolume("data"), withClaimSpec))
 	running := e.sandbox("box")
 	e.clock.ahead.Add(int64(time.Hour)) // so that a time that moves is seen
-	e.edit("box", suspend)
+	e.edit(suspend)
 	e.saysReady("box", suspendingSay)
 	suspending := e.says("box", agentsv1beta1.ConditionSuspended, terminating)
 	if before, after := transition(t, running, agentsv1beta1.ConditionSuspended), transition(t, suspending, agentsv1beta1.ConditionSuspended); !before.Equal(after) {
@@ -122,7 +122,7 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 	e.says("box", agentsv1beta1.ConditionPodScheduled, "absent")
 	for name, object := range map[string]interface{ GetDeletionTimestamp() *metav1.Time }{
-		"the Service": serviceOf(e, "box"), "the volume": claimOf(e, "data-box"),
+		"the Service": serviceOf(e), "the volume": claimOf(e),
 	} {
 		if object.GetDeletionTimestamp() != nil {
 			t.Errorf("%s is being deleted", name)
@@ -130,7 +130,7 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 	e.idle("box")
 
-	e.edit("box", resume)
+	e.edit(resume)
 	again := e.runPod("box")
 	if again.UID == pod.UID {
 		t.Error("the Pod after the resume is the one before")
@@ -148,11 +148,11 @@ func TestSuspensionWaitsForAPodHeldByAFinalizer(t *testing.T) {
 	before := pod.DeepCopy()
 	pod.Finalizers = []string{"example.com/hold"}
 	e.patch(pod, before)
-	e.edit("box", suspend)
+	e.edit(suspend)
 	e.says("box", agentsv1beta1.ConditionSuspended, terminating)
 	e.release(pod)
 	e.get("box", pod)
-	e.jump("box", time.Minute)
+	e.jump(time.Minute)
 	e.eventually("the message names the lost node", func() error {
 		if got := e.sandbox("box"); sayCondition(got, agentsv1beta1.ConditionSuspended) != terminating {
 			return errors.New(sayCondition(got, agentsv1beta1.ConditionSuspended))
@@ -195,8 +195,8 @@ func TestCreatedSuspendedNeverStartsAPod(t *testing.T) {
 	e.create(makeSandbox(suspend, withService(true), withVolume("data"), withClaimSpec))
 	e.saysReady("box", suspendedSay)
 	e.says("box", agentsv1beta1.ConditionSuspended, terminated)
-	serviceOf(e, "box")
-	claimOf(e, "data-box")
+	serviceOf(e)
+	claimOf(e)
 	if n := e.writes()["create pods"]; n != 0 {
 		t.Errorf("%d Pods were made", n)
 	}
@@ -220,7 +220,7 @@ func TestFinishedPodStays(t *testing.T) {
 			e.report(pod, apiserver.Ended(tc.exitCode, "Error"))
 			e.saysReady("box", "False/"+tc.want)
 			e.says("box", agentsv1beta1.ConditionFinished, "True/"+tc.want)
-			e.jump("box", time.Hour)
+			e.jump(time.Hour)
 			e.idle("box")
 			e.get("box", &corev1.Pod{})
 			if n := e.writes()["create pods"]; n != 1 {
@@ -285,7 +285,7 @@ func TestPodOnALostNodeIsWaitedFor(t *testing.T) {
 	pod := e.running(makeSandbox())
 	e.delete(pod)
 	e.get("box", pod)
-	e.jump("box", time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second+overdueAfter+time.Second)
+	e.jump(time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second + overdueAfter + time.Second)
 	e.saysReady("box", `False/DependenciesNotReady: Pod is being deleted but node "node-1" does not confirm it; a new Pod is made once it is gone. `+
 		"If the node is lost, delete the Node, or the Pod with --grace-period=0 --force")
 	e.idle("box")

@@ -4,7 +4,10 @@
 package sandbox
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +15,8 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 )
+
+const volumeRetentionRetain = "Retain"
 
 // claimName is the name of the volume claim that a template becomes.
 func claimName(template, sandbox string) string {
@@ -31,16 +36,75 @@ func claimNames(sandbox *agentsv1beta1.Sandbox) []string {
 func buildClaim(sandbox *agentsv1beta1.Sandbox, template *agentsv1beta1.PersistentVolumeClaimTemplate) *corev1.PersistentVolumeClaim {
 	labels := withoutReserved(template.Labels)
 	labels[keys.SandboxNameHash] = keys.NameHash(sandbox.Name)
-	return &corev1.PersistentVolumeClaim{
+	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       sandbox.Namespace,
-			Name:            claimName(template.Name, sandbox.Name),
-			Labels:          labels,
-			Annotations:     withoutReserved(template.Annotations),
-			OwnerReferences: []metav1.OwnerReference{controllerRef(sandbox)},
+			Namespace:   sandbox.Namespace,
+			Name:        claimName(template.Name, sandbox.Name),
+			Labels:      labels,
+			Annotations: withoutReserved(template.Annotations),
 		},
 		Spec: *template.Spec.DeepCopy(),
 	}
+	if !retainsVolumes(sandbox) {
+		claim.OwnerReferences = []metav1.OwnerReference{controllerRef(sandbox)}
+	}
+	return claim
+}
+
+// retainsVolumes says whether the volumes outlive the Sandbox. Such a claim has no
+// owner; it is known by the tracking label.
+func retainsVolumes(sandbox *agentsv1beta1.Sandbox) bool {
+	return sandbox.Annotations[keys.VolumeRetention] == volumeRetentionRetain
+}
+
+// holdsClaim says whether a claim is the Sandbox's already.
+func holdsClaim(claim *corev1.PersistentVolumeClaim, sandbox *agentsv1beta1.Sandbox) bool {
+	whose := ownershipOf(claim, sandbox)
+	return whose == ours ||
+		whose == unowned && retainsVolumes(sandbox) && claim.Labels[keys.SandboxNameHash] == keys.NameHash(sandbox.Name)
+}
+
+// takeClaim makes a claim the Sandbox's, owned by it or, to be retained, by nobody, and
+// says whether that changed it. Labels are set on a claim that was not held before.
+func takeClaim(claim, want *corev1.PersistentVolumeClaim, sandbox *agentsv1beta1.Sandbox) bool {
+	if !holdsClaim(claim, sandbox) {
+		if claim.Labels == nil {
+			claim.Labels = map[string]string{}
+		}
+		maps.Copy(claim.Labels, want.Labels)
+	} else if owned := ownershipOf(claim, sandbox) == ours; owned != retainsVolumes(sandbox) {
+		return false
+	}
+	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == sandbox.UID })
+	claim.OwnerReferences = append(claim.OwnerReferences, want.OwnerReferences...)
+	return true
+}
+
+// lostVolumes says which volumes of the running Pod somebody deleted: it works on, but
+// the next one starts with empty ones.
+func lostVolumes(s *scope) string {
+	if s.pod == nil || s.pod.DeletionTimestamp != nil {
+		return ""
+	}
+	var lost strings.Builder
+	for _, name := range claimNames(s.sandbox) {
+		switch claim := s.claims[name]; {
+		case claim == nil:
+		case claim.DeletionTimestamp != nil:
+			fmt.Fprintf(&lost, "; persistentvolumeclaim %q is being deleted, and its files go with this Pod", name)
+		case newerThanPod(claim, s.pod):
+			fmt.Fprintf(&lost, "; persistentvolumeclaim %q was deleted and made again: the next Pod finds it empty", name)
+		}
+	}
+	return lost.String()
+}
+
+// newerThanPod says whether a claim came after the Pod had got its volumes. A Pod is
+// scheduled only when its claims are there.
+func newerThanPod(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) bool {
+	scheduled := podCondition(pod, corev1.PodScheduled)
+	return scheduled != nil && scheduled.Status == corev1.ConditionTrue && !scheduled.LastTransitionTime.IsZero() &&
+		claim.CreationTimestamp.After(scheduled.LastTransitionTime.Time)
 }
 
 // mergeVolumes puts the Sandbox's volume claims behind the Pod's own volumes, in the

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,7 @@ import (
 // Faults disturbs the requests of a client by a plan that a seed fixes: before or
 // after a request has reached the apiserver, it answers that somebody else was
 // faster (409), that there were too many requests (429), that the server failed (500)
-// or nothing at all. Watches are left alone.
+// or nothing at all. Watches and the discovery of kinds are left alone.
 type Faults struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -84,7 +85,7 @@ type disturbed struct {
 
 // RoundTrip implements http.RoundTripper.
 func (d *disturbed) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.URL.Query().Get("watch") == "true" {
+	if request.URL.Query().Get("watch") == "true" || isDiscovery(request.URL.Path) {
 		return d.next.RoundTrip(request)
 	}
 	fault, hit := d.faults.draw(request.Method)
@@ -104,6 +105,13 @@ func (d *disturbed) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, timeoutError{method: request.Method, path: request.URL.Path}
 	}
 	return answer(request, fault.status)
+}
+
+// isDiscovery says whether a request asks which kinds there are. A controller that is
+// not told ends, and is started again by somebody else.
+func isDiscovery(path string) bool {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	return parts[0] == "api" && len(parts) <= 2 || parts[0] == "apis" && len(parts) <= 3
 }
 
 // timeoutError is what a client sees of a server that does not answer.

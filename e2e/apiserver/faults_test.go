@@ -69,7 +69,7 @@ func TestFaultsThatAreStoppedAndWatchesLetEverythingThrough(t *testing.T) {
 	for name, tc := range map[string]struct {
 		faults *Faults
 		target string
-	}{"stopped": {stopped, "/"}, "a watch": {watching, "/?watch=true"}} {
+	}{"stopped": {stopped, "/"}, "a watch": {watching, "/?watch=true"}, "discovery": {watching, "/apis/apps/v1"}} {
 		t.Run(name, func(t *testing.T) {
 			if answers, served := outcomes(t, tc.faults, 3, tc.target); served != 3 || tc.faults.Count() != 0 {
 				t.Errorf("answers %v, %d served, %d faults", answers, served, tc.faults.Count())

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,7 +59,10 @@ func (k Kubelet) Run(ctx context.Context, pod *corev1.Pod) error {
 func (k Kubelet) Remove(ctx context.Context, pod *corev1.Pod) error {
 	uid := pod.UID
 	err := k.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid})
-	return client.IgnoreNotFound(err)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it went, and another one may have come
+		return nil
+	}
+	return err
 }
 
 // Running is the status of a Pod that works.
@@ -125,15 +129,16 @@ func (k Kubelet) attend(ctx context.Context, event watch.Event) error {
 		return nil
 	}
 	if pod.DeletionTimestamp != nil {
-		return client.IgnoreNotFound(k.Remove(ctx, pod))
+		return k.Remove(ctx, pod)
 	}
 	if pod.Status.Phase != corev1.PodPending {
 		return nil
 	}
-	if err := k.Run(ctx, pod); client.IgnoreNotFound(errors.Unwrap(err)) != nil {
-		return err
+	err := k.Run(ctx, pod)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it went, or is bound already
+		return nil
 	}
-	return nil
+	return err
 }
 
 // Quota is a quota that is in force at once, without the controller that counts.

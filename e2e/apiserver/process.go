@@ -17,15 +17,15 @@ import (
 // stopPatience is how long a process may take to end by itself.
 const stopPatience = 20 * time.Second
 
-// daemon is a process that this one started.
-type daemon struct {
+// Daemon is a process that this one started.
+type Daemon struct {
 	name, log string
 	command   *exec.Cmd
 	ended     chan struct{}
 }
 
-// launch starts a program whose output goes to a file.
-func launch(name, path, log string, args ...string) (*daemon, error) {
+// Launch starts a program whose output goes to a file. The caller stops it.
+func Launch(name, path, log string, args ...string) (*Daemon, error) {
 	output, err := os.Create(log)
 	if err != nil {
 		return nil, fmt.Errorf("log of %s: %w", name, err)
@@ -37,7 +37,7 @@ func launch(name, path, log string, args ...string) (*daemon, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	d := &daemon{name: name, log: log, command: command, ended: make(chan struct{})}
+	d := &Daemon{name: name, log: log, command: command, ended: make(chan struct{})}
 	go func() {
 		_ = command.Wait() // how it ended is in its log
 		close(d.ended)
@@ -45,8 +45,8 @@ func launch(name, path, log string, args ...string) (*daemon, error) {
 	return d, nil
 }
 
-// failure says that the process has ended, with the end of its log.
-func (d *daemon) failure() error {
+// Failure says that the process has ended, with the end of its log.
+func (d *Daemon) Failure() error {
 	select {
 	case <-d.ended:
 	default:
@@ -60,8 +60,8 @@ func (d *daemon) failure() error {
 	return fmt.Errorf("%s ended:\n%s", d.name, log[max(0, len(log)-tail):])
 }
 
-// stop ends the process, by force if it does not end by itself.
-func (d *daemon) stop() error {
+// Stop ends the process, by force if it does not end by itself.
+func (d *Daemon) Stop() error {
 	if d == nil {
 		return nil
 	}

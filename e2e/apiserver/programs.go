@@ -58,8 +58,8 @@ func Root() (string, error) {
 	}
 }
 
-// freePorts are ports of the loopback interface that nobody listens on.
-func freePorts(ctx context.Context, count int) ([]string, error) {
+// FreePorts are ports of the loopback interface that nobody listens on.
+func FreePorts(ctx context.Context, count int) ([]string, error) {
 	ports := make([]string, 0, count)
 	for range count {
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")

@@ -51,7 +51,7 @@ type Server struct {
 	dir string
 	// token is the administrator's.
 	token           string
-	etcd, apiserver *daemon
+	etcd, apiserver *Daemon
 }
 
 // Start starts etcd and the apiserver and installs the definitions of the platform.
@@ -92,7 +92,7 @@ func (s *Server) run(ctx context.Context, options Options, programs map[string]s
 	if err := s.writeFiles(); err != nil {
 		return err
 	}
-	ports, err := freePorts(ctx, 3)
+	ports, err := FreePorts(ctx, 3)
 	if err != nil {
 		return err
 	}
@@ -105,10 +105,10 @@ func (s *Server) run(ctx context.Context, options Options, programs map[string]s
 	if options.NoFsync {
 		etcdArgs = append(etcdArgs, "--unsafe-no-fsync")
 	}
-	if s.etcd, err = launch("etcd", programs["etcd"], s.in("etcd.log"), etcdArgs...); err != nil {
+	if s.etcd, err = Launch("etcd", programs["etcd"], s.in("etcd.log"), etcdArgs...); err != nil {
 		return err
 	}
-	s.apiserver, err = launch("kube-apiserver", programs["kube-apiserver"], s.in("apiserver.log"), s.apiserverArgs(etcdURL, securePort)...)
+	s.apiserver, err = Launch("kube-apiserver", programs["kube-apiserver"], s.in("apiserver.log"), s.apiserverArgs(etcdURL, securePort)...)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s *Server) writeFiles() error {
 func (s *Server) awaitReady(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startPatience, true, func(ctx context.Context) (bool, error) {
-		if err := errors.Join(s.etcd.failure(), s.apiserver.failure()); err != nil {
+		if err := errors.Join(s.etcd.Failure(), s.apiserver.Failure()); err != nil {
 			return false, err
 		}
 		last = s.ready(ctx)
@@ -191,16 +191,16 @@ func (s *Server) As(user string, groups ...string) *rest.Config {
 	return config
 }
 
-// Kubeconfig writes a file with the administrator's connection and returns its path.
-func (s *Server) Kubeconfig() (string, error) {
-	path := s.in("kubeconfig")
+// Kubeconfig writes a file with the connection of As and returns its path.
+func (s *Server) Kubeconfig(user, group string) (string, error) {
+	path := s.in(user + ".kubeconfig")
 	content := fmt.Sprintf(`apiVersion: v1
 kind: Config
 current-context: c
 contexts: [{name: c, context: {cluster: c, user: u}}]
 clusters: [{name: c, cluster: {server: %q, certificate-authority: %q, tls-server-name: kubernetes}}]
-users: [{name: u, user: {token: %q}}]
-`, s.Config.Host, s.Config.CAFile, s.token)
+users: [{name: u, user: {token: %q, as: %q, as-groups: [%q]}}]
+`, s.Config.Host, s.Config.CAFile, s.token, user, group)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		return "", fmt.Errorf("write kubeconfig: %w", err)
 	}
@@ -209,7 +209,7 @@ users: [{name: u, user: {token: %q}}]
 
 // Stop ends the processes and removes their files.
 func (s *Server) Stop() error {
-	return errors.Join(s.apiserver.stop(), s.etcd.stop(), os.RemoveAll(s.dir))
+	return errors.Join(s.apiserver.Stop(), s.etcd.Stop(), os.RemoveAll(s.dir))
 }
 
 func (s *Server) in(elem ...string) string {

@@ -1,0 +1,143 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package sandbox
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+)
+
+func annotate(key, value string) func(*agentsv1beta1.Sandbox) {
+	return func(s *agentsv1beta1.Sandbox) {
+		if s.Annotations == nil {
+			s.Annotations = map[string]string{}
+		}
+		s.Annotations[key] = value
+	}
+}
+
+// otherPod waits until another Pod has taken the place of one.
+func (e *environment) otherPod(old *corev1.Pod) {
+	e.t.Helper()
+	now := &corev1.Pod{}
+	e.eventually("there is another Pod", func() error {
+		if !e.exists(boxName, now) || now.UID == old.UID {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+}
+
+// On request a failed Pod is made again, on the same volume, later each time.
+func TestRecreate(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	pod := e.running(makeSandbox(annotate(keys.RestartPolicy, "Recreate"), withVolume("data"), withClaimSpec))
+	claim := claimOf(e)
+	for _, delay := range []time.Duration{firstRestart, 2 * firstRestart} {
+		e.clock.stop() // so that no turn comes by itself
+		e.report(pod, apiserver.Ended(137, "OOMKilled"))
+		due := e.clock.Now().Add(delay).UTC().Format(time.RFC3339)
+		e.saysReady("box", `False/PodFailed: Pod failed: container "workspace" ended with exit code 137 (OOMKilled); `+
+			"a new Pod with the same volumes is made at "+due)
+		e.says("box", agentsv1beta1.ConditionFinished, "absent")
+		e.idle("box")
+		e.clock.resume()
+		e.jump(delay)
+		e.otherPod(pod)
+		pod = e.runPod("box")
+		e.saysReady("box", readySay)
+	}
+	e.expectEvents("PodFailed", 2)
+	e.untouched(claim, &corev1.PersistentVolumeClaim{})
+}
+
+// On request the volumes outlive the Sandbox, and the next one of its name has them.
+func TestRetainedVolumesOutliveTheSandbox(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	pod := e.running(makeSandbox(annotate(keys.VolumeRetention, "Retain"), withVolume("data"), withClaimSpec))
+	claim := claimOf(e)
+	if len(claim.OwnerReferences) != 0 {
+		t.Errorf("the claim would go with %v", claim.OwnerReferences)
+	}
+	e.idle("box")
+	e.delete(e.sandbox("box"))
+	e.delete(pod)
+	e.release(pod)
+	e.running(makeSandbox(annotate(keys.VolumeRetention, "Retain"), withVolume("data"), withClaimSpec))
+	e.untouched(claim, &corev1.PersistentVolumeClaim{})
+
+	e.edit(func(s *agentsv1beta1.Sandbox) { delete(s.Annotations, keys.VolumeRetention) })
+	e.eventually("the claim goes with the Sandbox again", func() error {
+		return differs(ours, ownershipOf(claimOf(e), e.sandbox("box")))
+	})
+	e.edit(annotate(keys.VolumeRetention, "Retain"))
+	e.eventually("the claim stays again", func() error {
+		return differs(unowned, ownershipOf(claimOf(e), e.sandbox("box")))
+	})
+	if got := claimOf(e); got.UID != claim.UID {
+		t.Error("the claim is another one")
+	}
+	e.idle("box")
+}
+
+// A volume that somebody deletes is made again, and Ready says what that means.
+func TestVolumeDeletedBehindOurBack(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	pod := e.running(makeSandbox(withVolume("data"), withClaimSpec))
+	before := e.clock.Now().Add(-time.Hour)
+	e.report(pod, func(s *corev1.PodStatus) {
+		for i := range s.Conditions {
+			s.Conditions[i].LastTransitionTime = metav1.NewTime(before)
+		}
+	})
+	claim := claimOf(e)
+	held := claim.DeepCopy()
+	claim.Finalizers = []string{"kubernetes.io/pvc-protection"}
+	e.patch(claim, held)
+	e.delete(claim)
+	e.eventually("Ready says that the volume goes", func() error {
+		return hasParts(e.sandbox("box"), readySay, `persistentvolumeclaim "data-box" is being deleted`)
+	})
+	e.idle("box")
+	e.get(claim.Name, claim)
+	held = claim.DeepCopy()
+	claim.Finalizers = nil
+	e.patch(claim, held)
+	e.eventually("Ready says that the volume was made again", func() error {
+		return hasParts(e.sandbox("box"), readySay, `persistentvolumeclaim "data-box" was deleted and made again`)
+	})
+	if now := claimOf(e); now.UID == claim.UID {
+		t.Error("the claim is the old one")
+	}
+	e.idle("box")
+	e.delete(pod)
+	e.release(pod)
+	e.otherPod(pod)
+	e.runPod("box")
+	e.saysReady("box", readySay)
+}
+
+func hasParts(sandbox *agentsv1beta1.Sandbox, parts ...string) error {
+	got := sayCondition(sandbox, agentsv1beta1.ConditionReady)
+	for _, part := range parts {
+		if !strings.Contains(got, part) {
+			return errors.New(got)
+		}
+	}
+	return nil
+}

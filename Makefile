@@ -129,8 +129,7 @@ test-policies: $(BIN)/opa ## Rego tests, checks and formatting with the stock op
 
 .PHONY: e2e
 e2e: $(CLUSTER) ## User stories on a real cluster; starts one when none is up, and stops what it started
-	@if [ -z "$(OWN_CLUSTER)" ] || $(CLUSTER) status >/dev/null 2>&1; then $(MAKE) stories; \
-	else trap '$(MAKE) down' EXIT; $(MAKE) up && $(MAKE) stories; fi
+	@$(if $(OWN_CLUSTER),$(CLUSTER) status >/dev/null 2>&1 || trap '$(MAKE) down' EXIT; $(MAKE) up ENV= && )$(MAKE) stories
 
 # Expects the bundle to be up.
 .PHONY: stories

@@ -30,6 +30,9 @@ func (r *Reconciler) phaseService(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) tendService(ctx context.Context, s *scope) error {
 	action, err := decideService(s)
+	if err == nil && (action == serviceCreate || action == serviceAdopt) {
+		err = r.checkTwin(ctx, s.sandbox)
+	}
 	if err != nil {
 		return err
 	}

@@ -33,14 +33,17 @@ func (e multiplePodsError) Error() string {
 // problems are what went wrong in one pass.
 type problems []error
 
-// with adds an error, or each of those that are joined in it. A join that is wrapped
-// stays one error.
+// with adds an error, or each of those that are joined in it, unless another phase has
+// said the same. A join that is wrapped stays one error.
 func (p problems) with(err error) problems {
+	added := []error{err}
 	if joined, several := err.(interface{ Unwrap() []error }); several {
-		return append(p, joined.Unwrap()...)
+		added = joined.Unwrap()
 	}
-	if err != nil {
-		p = append(p, err)
+	for _, err := range added {
+		if err != nil && !slices.ContainsFunc(p, func(said error) bool { return said.Error() == err.Error() }) {
+			p = append(p, err)
+		}
 	}
 	return p
 }

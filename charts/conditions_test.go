@@ -41,7 +41,10 @@ func called(t *testing.T, conditions webhook.WebhookAccessor, r request) bool {
 	compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	object, old := runtimeObject(r.object), runtimeObject(r.old)
 	operation, options := admission.Create, runtime.Object(&metav1.CreateOptions{})
-	if old != nil {
+	switch {
+	case object == nil:
+		operation, options = admission.Delete, &metav1.DeleteOptions{}
+	case old != nil:
 		operation, options = admission.Update, &metav1.UpdateOptions{}
 	}
 	kind := schema.GroupVersionKind{Group: "agents.x-k8s.io", Version: "v1beta1", Kind: "Sandbox"}
@@ -157,6 +160,35 @@ func TestRequestsThatAreJudged(t *testing.T) {
 			}
 			if got := called(t, mutate, tc.request); got != tc.want {
 				t.Errorf("mutated: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// An upgrade brings a ConfigMap that the webhook before it cannot judge. A deletion, which has no object, is
+// judged, whoever made the ConfigMap.
+func TestPolicyConfigMapsThatAreJudged(t *testing.T) {
+	chart := func(version string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"name": "one", "labels": map[string]any{
+			"app.kubernetes.io/part-of": "agent-sandbox", "app.kubernetes.io/version": version,
+		}}}
+	}
+	own := map[string]any{"metadata": map[string]any{"name": "one"}}
+	cases := map[string]struct {
+		request request
+		want    bool
+	}{
+		"one of a team":                     {request{object: own}, true},
+		"one of another version's chart":    {request{object: chart("0.0.9"), old: chart("0.0.8")}, false},
+		"the deletion of one of a team":     {request{old: own}, true},
+		"the deletion of another version's": {request{old: chart("0.0.9")}, true},
+	}
+	h := webhooks(t, render(t, elsewhere))
+	accessor := webhook.NewValidatingWebhookAccessor("p", "p", &h.policies)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := called(t, accessor, tc.request); got != tc.want {
+				t.Errorf("called: %t, want %t", got, tc.want)
 			}
 		})
 	}

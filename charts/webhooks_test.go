@@ -108,6 +108,8 @@ func TestWebhooksMatchOnlyWhatIsOurs(t *testing.T) {
 			APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources, Scope: &scope,
 		}}
 	}
+	configMaps := rule("", "v1", "configmaps")
+	configMaps.Operations = append(slices.Clone(changes), admissionregistrationv1.Delete)
 	sandboxes := rule("agents.x-k8s.io", "v1beta1", "sandboxes")
 	cases := map[string]struct {
 		got, want []admissionregistrationv1.RuleWithOperations
@@ -118,7 +120,7 @@ func TestWebhooksMatchOnlyWhatIsOurs(t *testing.T) {
 		"validate": {h.validate.Rules, []admissionregistrationv1.RuleWithOperations{
 			sandboxes, rule("extensions.agents.x-k8s.io", "v1beta1", "sandboxtemplates", "sandboxwarmpools", "sandboxwarmpools/scale", "sandboxclaims"),
 		}},
-		"policies": {h.policies.Rules, []admissionregistrationv1.RuleWithOperations{rule("", "v1", "configmaps")}},
+		"policies": {h.policies.Rules, []admissionregistrationv1.RuleWithOperations{configMaps}},
 	}
 	for name, tc := range cases {
 		if diff := cmp.Diff(tc.want, tc.got); diff != "" {

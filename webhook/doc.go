@@ -14,9 +14,9 @@
 //     validation refuses what should have been set and is not.
 //   - /validate: CREATE and UPDATE of sandboxes, sandboxtemplates, sandboxwarmpools and
 //     sandboxclaims, and UPDATE of sandboxwarmpools/scale. failurePolicy Fail.
-//   - /validate-policy: CREATE and UPDATE of configmaps in the release namespace with
-//     an objectSelector on platform.agents.x-k8s.io/policy-source=true. failurePolicy
-//     Ignore: loading checks again.
+//   - /validate-policy: CREATE, UPDATE and DELETE of configmaps in the release namespace
+//     with an objectSelector on platform.agents.x-k8s.io/policy-source=true.
+//     failurePolicy Ignore: loading checks again.
 //   - All: v1beta1 only, scope Namespaced, matchPolicy Equivalent, sideEffects None,
 //     admissionReviewVersions [v1], timeoutSeconds 5 (the engine decides within 2),
 //     reinvocationPolicy IfNeeded for /mutate (a second pass changes nothing).

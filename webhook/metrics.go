@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 // Outcomes of a request in metrics.
@@ -32,6 +34,7 @@ type Metrics struct {
 	policy       *prometheus.GaugeVec
 	loadFailures prometheus.Counter
 	broken       prometheus.Gauge
+	unknown      prometheus.Gauge
 	missing      prometheus.Gauge
 }
 
@@ -58,11 +61,14 @@ func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics,
 		broken: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "agent_sandbox_policy_broken_modules", Help: "Modules that did not load.",
 		}),
+		unknown: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "agent_sandbox_policy_unknown_rules", Help: "Entries of the policy configuration about rules that do not exist; they have no effect.",
+		}),
 		missing: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "agent_sandbox_policy_missing_sources", Help: "Policy ConfigMaps that disappeared and whose last content is still in force.",
 		}),
 	}
-	for _, collector := range []prometheus.Collector{m.decisions, m.latency, m.findings, m.policy, m.loadFailures, m.broken, m.missing} {
+	for _, collector := range []prometheus.Collector{m.decisions, m.latency, m.findings, m.policy, m.loadFailures, m.broken, m.unknown, m.missing} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}
@@ -111,9 +117,10 @@ func outcome(response admission.Response) string {
 }
 
 // loaded notes the policies in force.
-func (m *Metrics) loaded(digest string, broken, missing int) {
+func (m *Metrics) loaded(report engine.LoadReport, missing int) {
 	m.policy.Reset()
-	m.policy.WithLabelValues(digest).Set(1)
-	m.broken.Set(float64(broken))
+	m.policy.WithLabelValues(report.Digest).Set(1)
+	m.broken.Set(float64(len(report.Broken)))
+	m.unknown.Set(float64(len(report.Unknown)))
 	m.missing.Set(float64(missing))
 }

@@ -57,6 +57,8 @@ type PolicySource struct {
 	confirmed sets.Set[string]
 	// inForce is the last good content by name of the ConfigMap.
 	inForce map[string]*corev1.ConfigMap
+	// unknown are the ids that the configuration in force names and no rule has.
+	unknown sets.Set[string]
 }
 
 // PolicyOptions are what a PolicySource works with.
@@ -81,7 +83,7 @@ func NewPolicySource(o PolicyOptions) (*PolicySource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make an engine for checks: %w", err)
 	}
-	return &PolicySource{PolicyOptions: o, scratch: scratch, confirmed: sets.New[string](), inForce: map[string]*corev1.ConfigMap{}}, nil
+	return &PolicySource{PolicyOptions: o, scratch: scratch, confirmed: sets.New[string](), inForce: map[string]*corev1.ConfigMap{}, unknown: sets.New[string]()}, nil
 }
 
 // policySet is what some ConfigMaps say together.
@@ -124,11 +126,11 @@ func (s *PolicySource) load(ctx context.Context, present map[string]*corev1.Conf
 	}
 	report, err := s.put(ctx, wanted, failed)
 	if err == nil {
-		s.Metrics.loaded(report.Digest, len(report.Broken), len(missing))
+		s.Metrics.loaded(report, len(missing))
 	}
 	s.tell(ctx, present, failed, report, err)
 	if err == nil {
-		s.inForce = wanted
+		s.inForce, s.unknown = wanted, unknownIn(report)
 	}
 }
 
@@ -234,12 +236,12 @@ func source(configMap *corev1.ConfigMap) string {
 // tell writes what a load came to on the ConfigMaps concerned.
 func (s *PolicySource) tell(ctx context.Context, present map[string]*corev1.ConfigMap, failed map[string]error, report engine.LoadReport, loadErr error) {
 	log := logf.FromContext(ctx)
-	if loadErr != nil || len(failed) > 0 || len(report.Broken) > 0 {
+	if loadErr != nil || len(failed) > 0 || len(report.Broken)+len(report.Unknown) > 0 {
 		s.Metrics.loadFailures.Inc()
 	}
 	for _, name := range slices.Sorted(maps.Keys(present)) {
 		configMap := present[name]
-		switch reasons := brokenOf(source(configMap), report); {
+		switch reasons := s.faultsOf(configMap, report); {
 		case failed[name] != nil:
 			s.warn(configMap, ReasonPolicyLoadFailed, failed[name].Error())
 			log.Error(failed[name], "policy ConfigMap cannot be read, its last good content stays in force", "configMap", name)
@@ -247,7 +249,7 @@ func (s *PolicySource) tell(ctx context.Context, present map[string]*corev1.Conf
 			s.warn(configMap, ReasonPolicyLoadFailed, loadErr.Error())
 		case len(reasons) > 0:
 			s.warn(configMap, ReasonPolicyLoadFailed, strings.Join(reasons, "; "))
-			log.Info("rules did not load", "configMap", name, "reasons", reasons)
+			log.Info("a part of a policy ConfigMap did not load", "configMap", name, "reasons", reasons)
 		case s.inForce[name] == nil || !maps.Equal(s.inForce[name].Data, configMap.Data):
 			s.Events.Eventf(configMap, nil, corev1.EventTypeNormal, ReasonPolicyLoaded, actionLoad,
 				"%d rules are in force, digest %s", report.Rules, report.Digest)
@@ -265,14 +267,34 @@ func (s *PolicySource) tell(ctx context.Context, present map[string]*corev1.Conf
 	}
 }
 
-func brokenOf(source string, report engine.LoadReport) []string {
+// faultsOf lists what of a ConfigMap did not load: rules, and what it configures of
+// rules that do not exist.
+func (s *PolicySource) faultsOf(configMap *corev1.ConfigMap, report engine.LoadReport) []string {
 	var reasons []string
 	for _, broken := range report.Broken {
-		if broken.Source == source {
+		if broken.Source == source(configMap) {
 			reasons = append(reasons, broken.Reason)
 		}
 	}
+	own, err := s.parse(configMap)
+	if err != nil {
+		return reasons
+	}
+	for _, unknown := range report.Unknown {
+		if own.configuration.Mentions(unknown.Rule) {
+			reasons = append(reasons, unknown.Reason)
+		}
+	}
 	return reasons
+}
+
+// unknownIn are the ids that a configuration names and no rule has.
+func unknownIn(report engine.LoadReport) sets.Set[string] {
+	ids := sets.New[string]()
+	for _, unknown := range report.Unknown {
+		ids.Insert(unknown.Rule)
+	}
+	return ids
 }
 
 // maxNote is how long the note of an Event may be.

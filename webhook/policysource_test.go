@@ -127,8 +127,11 @@ func TestPolicySource(t *testing.T) {
 		"a configuration that cannot be read changes nothing": {
 			[]step{{"a", hostpath("Warn")}, {"a", hostpath("Wran")}}, "hostpath", "Warn", ReasonPolicyLoadFailed,
 		},
-		"nor does one of a rule that does not exist": {
-			[]step{{"a", hostpath("Warn")}, {"a", map[string]string{configurationKey: "rules: {no: {}}"}}}, "hostpath", "Warn", ReasonPolicyLoadFailed,
+		"a configuration of a rule that does not exist is told, and the rest of it counts": {
+			[]step{{"a", hostpath("Warn")}, {"a", map[string]string{configurationKey: "rules: {no: {}, hostpath: {enforcement: Audit}}"}}}, "hostpath", "Audit", ReasonPolicyLoadFailed,
+		},
+		"so it is at the first load, which must not wait for it": {
+			[]step{{"a", map[string]string{configurationKey: "rules: {no: {}, hostpath: {enforcement: Audit}}"}}}, "hostpath", "Audit", ReasonPolicyLoadFailed,
 		},
 		"another ConfigMap still changes beside one that cannot be read": {
 			[]step{{"a", hostpath("Warn")}, {"a", hostpath("Wran")}, {"b", team}}, "no-root-name", "Deny", ReasonPolicyLoadFailed,
@@ -154,6 +157,9 @@ func TestPolicySource(t *testing.T) {
 			if tc.told == "" && len(told) > 0 || tc.told != "" && !slices.Contains(told, tc.told) {
 				t.Errorf("Events %v, want %q", told, tc.told)
 			}
+			if unknown := counted(t, l.registry, "agent_sandbox_policy_unknown_rules"); (unknown > 0) != strings.Contains(tc.steps[len(tc.steps)-1].data[configurationKey], "no:") {
+				t.Errorf("%v unknown rules counted", unknown)
+			}
 			if failures := counted(t, l.registry, "agent_sandbox_policy_load_failures_total"); (failures > 0) != (tc.told == ReasonPolicyLoadFailed) {
 				t.Errorf("%v load failures counted, the last Event is %q", failures, tc.told)
 			}
@@ -178,7 +184,7 @@ func TestValidatePolicy(t *testing.T) {
 			[]string{"team.rego:14", "http.send"},
 		},
 		"a rule that does not exist": {
-			map[string]string{configurationKey: "rules: {hostpaths: {enforcement: Warn}}"}, []string{"rules.hostpaths", "there is no such rule; known are", "hostpath"},
+			map[string]string{configurationKey: "rules: {hostpaths: {enforcement: Warn}}"}, []string{"rules.hostpaths", "there is no rule hostpaths; known are", "hostpath"},
 		},
 		"an enforcement that does not exist": {
 			map[string]string{configurationKey: "rules: {hostpath: {enforcement: deny}}"}, []string{"rules.hostpath.enforcement", `"deny"`, "Deny"},
@@ -221,6 +227,54 @@ func applied(t *testing.T, data map[string]string) admissionv1.AdmissionRequest 
 		t.Fatal(err)
 	}
 	return admissionv1.AdmissionRequest{Operation: admissionv1.Create, Namespace: "agent-sandbox-system", Object: runtime.RawExtension{Raw: raw}}
+}
+
+// A rule that another ConfigMap configures may not go first: after the next restart nobody could tell which
+// of the two was meant. Everything else about a deletion is no question of ours.
+func TestARuleThatIsConfiguredElsewhereIsKept(t *testing.T) {
+	configures := map[string]string{configurationKey: "rules: {no-root-name: {enforcement: Warn}}"}
+	team := map[string]string{"team.rego": teamRule}
+	both := map[string]string{"team.rego": teamRule, configurationKey: configures[configurationKey]}
+	cases := map[string]struct {
+		// team and other are the ConfigMaps before.
+		team, other map[string]string
+		operation   admissionv1.Operation
+		user        string
+		refused     bool
+	}{
+		"deleted under another's configuration":         {team, configures, admissionv1.Delete, "author", true},
+		"changed so that it has the rule no more":       {team, configures, admissionv1.Update, "author", true},
+		"deleted together with the namespace":           {team, configures, admissionv1.Delete, "system:serviceaccount:kube-system:namespace-controller", false},
+		"deleted with its own configuration":            {both, map[string]string{}, admissionv1.Delete, "author", false},
+		"deleted and nobody configures it":              {team, map[string]string{}, admissionv1.Delete, "author", false},
+		"deleted and something else has no rule":        {map[string]string{}, configures, admissionv1.Delete, "author", false},
+		"changed and something else has no rule either": {map[string]string{}, configures, admissionv1.Update, "author", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := newLoader(t)
+			l.step(t, "team", tc.team)
+			l.step(t, "other", tc.other)
+			request := applied(t, map[string]string{})
+			raw, err := json.Marshal(policyConfigMap("team", map[string]string{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Operation, request.UserInfo = tc.operation, userInfo(tc.user)
+			request.Object.Raw, request.OldObject.Raw = raw, raw
+			if tc.operation == admissionv1.Delete {
+				request.Object.Raw = nil
+			}
+			handler := Handlers(&Judge{Clock: clock.RealClock{}}, l.PolicySource, l.Metrics, 100)[PathValidatePolicy]
+			response := ask(t, handler, request)
+			if response.Allowed == tc.refused {
+				t.Fatalf("allowed %t: %s", response.Allowed, response.Result.Message)
+			}
+			if want := "rule no-root-name goes and would still be configured, remove that first"; tc.refused && !strings.Contains(response.Result.Message, want) {
+				t.Errorf("message %q, want %q", response.Result.Message, want)
+			}
+		})
+	}
 }
 
 // Taking rules away by accident must not open the cluster; taking them away on

@@ -101,17 +101,50 @@ func (c Configuration) file() string {
 	return c.source
 }
 
-// apply sets the enforcement and parameters of the rules. An id in unreadable is one that no
-// rule has but may belong to a module that could not be read, so it is let through.
-func (c Configuration) apply(rules map[string]*rule, broken []BrokenModule) error {
-	var errs []error
-	for _, id := range slices.Sorted(maps.Keys(c.Rules)) {
-		if _, ok := rules[id]; ok || isPodSecurity(id) || mayBeBroken(id, broken) {
-			continue
+// UnknownRule is an entry of the configuration about a rule that does not exist. It has no effect: the
+// rule may come, or have gone, with a ConfigMap of its own, which must not stop everything else.
+type UnknownRule struct {
+	// Rule is the id that no rule has.
+	Rule string `json:"rule"`
+	// Reason names the file, the entry and the rules that exist.
+	Reason string `json:"reason"`
+}
+
+// Mentions says whether any entry is about the rule.
+func (c Configuration) Mentions(rule string) bool {
+	_, configured := c.Rules[rule]
+	return configured ||
+		slices.ContainsFunc(c.Overrides, func(o Override) bool { _, ok := o.Rules[rule]; return ok }) ||
+		slices.ContainsFunc(c.Exemptions, func(x Exemption) bool { return x.Rule == rule })
+}
+
+// unknown lists the entries about rules that do not exist. An id may also be that of a module that could
+// not be read, which is reported by itself.
+func (c Configuration) unknown(rules map[string]*rule, broken []BrokenModule) []UnknownRule {
+	var found []UnknownRule
+	check := func(path, id string) {
+		if _, ok := rules[id]; !ok && !isPodSecurity(id) && !mayBeBroken(id, broken) {
+			found = append(found, UnknownRule{id, fmt.Sprintf("%s: %s: there is no rule %s; known are %s",
+				c.file(), path, id, list(slices.Sorted(maps.Keys(rules))))})
 		}
-		errs = append(errs, fmt.Errorf("%s: rules.%s: there is no such rule; known are %s",
-			c.file(), id, list(slices.Sorted(maps.Keys(rules)))))
 	}
+	for _, id := range slices.Sorted(maps.Keys(c.Rules)) {
+		check("rules."+id, id)
+	}
+	for i, o := range c.Overrides {
+		for _, id := range slices.Sorted(maps.Keys(o.Rules)) {
+			check(fmt.Sprintf("overrides[%d].rules.%s", i, id), id)
+		}
+	}
+	for i, x := range c.Exemptions {
+		check(fmt.Sprintf("exemptions[%d].rule", i), x.Rule)
+	}
+	return found
+}
+
+// apply sets the enforcement and parameters of the rules.
+func (c Configuration) apply(rules map[string]*rule) error {
+	var errs []error
 	for _, id := range podSecurityRules {
 		if len(c.Rules[id].Parameters) > 0 {
 			errs = append(errs, fmt.Errorf("%s: rules.%s.parameters: the rule has none; the level and version are those of the tier",
@@ -121,7 +154,7 @@ func (c Configuration) apply(rules map[string]*rule, broken []BrokenModule) erro
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
 		errs = append(errs, c.applyTo(rules[id])...)
 	}
-	errs = append(errs, c.checkExceptions(rules, broken)...)
+	errs = append(errs, c.checkExceptions(rules)...)
 	return errors.Join(errs...)
 }
 

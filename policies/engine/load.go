@@ -44,6 +44,8 @@ type LoadReport struct {
 	// Rules counts those that loaded, whatever their enforcement.
 	Rules  int
 	Broken []BrokenModule
+	// Unknown are entries of the configuration about rules that do not exist.
+	Unknown []UnknownRule
 }
 
 // loadedRules is what of a load can be said before the configuration.
@@ -52,6 +54,7 @@ type loadedRules struct {
 	byFile  map[string]*rule
 	byID    map[string]*rule
 	broken  []BrokenModule
+	unknown []UnknownRule
 }
 
 // cacheKey is all that the outcome of loading one module depends on.
@@ -96,7 +99,8 @@ func (c *moduleCache) of(key cacheKey, load func() (*rule, error)) cached {
 
 // Load compiles the modules and puts them in force at once. A module outside of the library that
 // does not load is left out and reported; in its place stands its last good content, or a finding
-// for each object of its kinds. An error means that the set in force before stays.
+// for each object of its kinds. What the configuration says about a rule that does not exist is
+// reported and has no effect. An error means that the set in force before stays.
 func (e *Engine) Load(ctx context.Context, modules []Module, cfg Configuration) (LoadReport, error) {
 	e.loading.Lock()
 	defer e.loading.Unlock()
@@ -105,7 +109,8 @@ func (e *Engine) Load(ctx context.Context, modules []Module, cfg Configuration) 
 		return e.report(loaded), err
 	}
 	rules := loaded.withOwnInfo()
-	if err := cfg.apply(rules, loaded.broken); err != nil {
+	loaded.unknown = cfg.unknown(rules, loaded.broken)
+	if err := cfg.apply(rules); err != nil {
 		return e.report(loaded), err
 	}
 	loaded.configureBroken(cfg)
@@ -123,7 +128,7 @@ func (e *Engine) Load(ctx context.Context, modules []Module, cfg Configuration) 
 func (e *Engine) report(loaded *loadedRules) LoadReport {
 	report := LoadReport{Digest: e.Digest()}
 	if loaded != nil {
-		report.Rules, report.Broken = len(loaded.byID), loaded.broken
+		report.Rules, report.Broken, report.Unknown = len(loaded.byID), loaded.broken, loaded.unknown
 	}
 	return report
 }

@@ -162,9 +162,8 @@ func TestLoadKeepsTheSetInForceOnErrors(t *testing.T) {
 	}{
 		"The library does not load": {damaged, engine.Configuration{}, "the library does not load"},
 		"There are no rules":        {nil, engine.Configuration{}, "there are no rules"},
-		"The configuration names no rule": {
-			library, configured(t, "rules: {privilegd: {enforcement: Warn}}"),
-			"policy.yaml: rules.privilegd: there is no such rule; known are automount-token",
+		"The configuration does not fit a rule": {
+			library, configured(t, "rules: {dra: {parameters: {allowed: []}}}"), "policy.yaml: rules.dra.parameters",
 		},
 	}
 	for name, tc := range cases {
@@ -175,6 +174,42 @@ func TestLoadKeepsTheSetInForceOnErrors(t *testing.T) {
 			}
 			if e.Digest() != digest || report.Digest != digest || !e.Ready() {
 				t.Error("the set in force changed")
+			}
+		})
+	}
+}
+
+// A rule that went away, or a mistyped id, must not keep an engine from its first load: then everything would
+// be refused. What the rest of the configuration says counts.
+func TestAnEntryAboutARuleThatDoesNotExistIsReported(t *testing.T) {
+	cases := map[string]struct{ text, want string }{
+		"a rule": {"{rules: {privilegd: {enforcement: Warn}, no-latest: {enforcement: Audit}}}", "policy.yaml: rules.privilegd: there is no rule privilegd; known are automount-token"},
+		"an override": {
+			"{rules: {no-latest: {enforcement: Audit}}, overrides: [{name: a, namespaceSelector: {matchLabels: {a: b}}, rules: {privilegd: {enforcement: Warn}}}]}",
+			"policy.yaml: overrides[0].rules.privilegd: there is no rule privilegd",
+		},
+		"an exemption": {
+			"{rules: {no-latest: {enforcement: Audit}}, exemptions: [{rule: privilegd, namespaces: [a], reason: r, owner: o, expires: '2027-01-31'}]}",
+			"policy.yaml: exemptions[0].rule: there is no rule privilegd",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			report := load(t, e, tc.text)
+			if len(report.Unknown) != 1 || report.Unknown[0].Rule != "privilegd" || !strings.HasPrefix(report.Unknown[0].Reason, tc.want) {
+				t.Errorf("report %s, want %q", show(t, report.Unknown), tc.want)
+			}
+			if !configured(t, tc.text).Mentions("privilegd") || configured(t, tc.text).Mentions("dra") {
+				t.Error("the configuration does not know what it mentions")
+			}
+			for _, info := range e.Catalogue() {
+				if info.ID == "no-latest" && info.Enforcement != engine.Audit {
+					t.Errorf("the rest of the configuration does not count: no-latest is %s", info.Enforcement)
+				}
+			}
+			if d := e.Evaluate(context.Background(), requestOf(t, "hostPID: true")); !d.Denied() || d.Findings[0].Failure {
+				t.Errorf("the library does not judge: %s", show(t, d.Findings))
 			}
 		})
 	}

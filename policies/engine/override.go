@@ -219,17 +219,14 @@ func (s *set) exempt(findings []Finding, in Input) {
 	}
 }
 
-// checkExceptions refuses overrides and exemptions of rules that do not exist, that the tier decides on, or
-// that are the floor.
-func (c Configuration) checkExceptions(rules map[string]*rule, broken []BrokenModule) []error {
+// checkExceptions refuses overrides and exemptions of rules that the tier decides on, or that are the floor.
+func (c Configuration) checkExceptions(rules map[string]*rule) []error {
 	var errs []error
 	check := func(path, id string, relaxes bool) {
 		r, ok := rules[id]
 		switch {
 		case isPodSecurity(id):
 			errs = append(errs, fmt.Errorf("%s: %s: rule %s follows the tier; give the namespace another tier", c.file(), path, id))
-		case !ok && !mayBeBroken(id, broken):
-			errs = append(errs, fmt.Errorf("%s: %s: there is no rule %s; known are %s", c.file(), path, id, list(slices.Sorted(maps.Keys(rules)))))
 		case ok && r.info.Floor && relaxes:
 			errs = append(errs, fmt.Errorf("%s: %s: rule %s holds everywhere, the cluster itself enforces it; only a tier relaxes it", c.file(), path, id))
 		}

@@ -55,20 +55,25 @@ func respond(req admission.Request, v verdict) admission.Response {
 	return response
 }
 
-// message lists the findings for a person.
+// message lists the findings for a person. It counts those too that the engine left
+// out of its list.
 func message(findings []engine.Finding) string {
 	if len(findings) == 1 {
 		return text(findings[0])
 	}
-	lines := []string{fmt.Sprintf("%d findings:", len(findings))}
-	for i, f := range findings {
-		if i == maxListed {
-			lines = append(lines, fmt.Sprintf("and %d more, see status.details.causes", len(findings)-i))
-			break
+	listed, total := 0, 0
+	var lines []string
+	for _, f := range findings {
+		total += max(1, f.Omits)
+		if f.Omits == 0 && listed < maxListed {
+			lines = append(lines, "- "+text(f))
+			listed++
 		}
-		lines = append(lines, "- "+text(f))
 	}
-	return strings.Join(lines, "\n")
+	if total > listed {
+		lines = append(lines, fmt.Sprintf("and %d more, see status.details.causes", total-listed))
+	}
+	return strings.Join(append([]string{fmt.Sprintf("%d findings:", total)}, lines...), "\n")
 }
 
 // text is one finding as a line: rule: field (value): message. Fix: remediation.
@@ -107,11 +112,11 @@ func causes(findings []engine.Finding) []metav1.StatusCause {
 }
 
 // shown is the value of a finding as far as it may be shown: values of environment
-// variables are secrets, also within an object that a rule shows as a whole.
+// variables are secrets, and an object or a list may hold some: commands, headers,
+// credentials of a volume. Which ones, nobody can list.
 func shown(f engine.Finding) string {
 	variable := strings.Contains(f.Field, ".env[") && !strings.HasSuffix(f.Field, ".name")
-	composite := strings.HasPrefix(f.Value, "{") || strings.HasPrefix(f.Value, "[")
-	if variable || composite && (strings.Contains(f.Value, `"env"`) || strings.Contains(f.Value, `"value"`)) {
+	if value := strings.TrimSpace(f.Value); variable || strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[") {
 		return ""
 	}
 	return shorten(oneLine(f.Value), maxValue)

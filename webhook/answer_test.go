@@ -36,6 +36,11 @@ func TestText(t *testing.T) {
 			engine.Finding{Rule: "r", Field: "spec.podTemplate.spec.containers[0]", Value: `{"env":[{"name":"A","value":"secret"}]}`, Message: "m"},
 			"r: spec.podTemplate.spec.containers[0]: m.",
 		},
+		"so may the command of a hook": {
+			engine.Finding{Rule: "r", Field: "spec.podTemplate.spec.containers[0].lifecycle", Value: `{"preStop":{"exec":{"command":["login","secret"]}}}`, Message: "m"},
+			"r: spec.podTemplate.spec.containers[0].lifecycle: m.",
+		},
+		"and a list":          {engine.Finding{Rule: "r", Field: "spec.a", Value: ` ["secret"]`, Message: "m"}, "r: spec.a: m."},
 		"a long value is cut": {engine.Finding{Rule: "r", Field: "f", Value: strings.Repeat("ä", 100), Message: "m"}, "r: f (" + strings.Repeat("ä", 48) + "...): m."},
 	}
 	for name, tc := range cases {
@@ -44,6 +49,17 @@ func TestText(t *testing.T) {
 				t.Errorf("text() = %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestTheMessageCountsWhatTheEngineDidNotList(t *testing.T) {
+	findings := []engine.Finding{{Rule: "engine", Enforcement: engine.Deny, Omits: 1301, Message: "1301 more findings are not listed"}}
+	for range 25 {
+		findings = append(findings, engine.Finding{Rule: "r", Enforcement: engine.Deny, Field: "f", Message: "m"})
+	}
+	lines := strings.Split(message(findings), "\n")
+	if first, last := lines[0], lines[len(lines)-1]; first != "1326 findings:" || last != "and 1306 more, see status.details.causes" || len(lines) != maxListed+2 {
+		t.Errorf("the message begins with %q and ends with %q after %d lines", first, last, len(lines))
 	}
 }
 

@@ -14,11 +14,12 @@ import (
 // those that the object had before. A finding is the same if rule, place and value
 // are, whereby names tell the members of a list apart, not their order. Each old
 // finding excuses one new one only. The failure of a rule is no finding about the
-// object, so it excuses nothing once the spec changed.
+// object, and what is not listed is nobody's, so they excuse nothing once the spec
+// changed.
 func ratchet(now, before judged, specChanged bool) (brought, tolerated []engine.Finding) {
 	excuses := map[string]int{}
 	for _, f := range before.findings {
-		if !f.Failure || !specChanged {
+		if !f.Failure && f.Omits == 0 || !specChanged {
 			excuses[identity(f, before.document)]++
 		}
 	}

@@ -46,6 +46,7 @@ func TestRatchet(t *testing.T) {
 		return engine.Finding{Rule: "r", Field: field, Value: value, Enforcement: engine.Deny}
 	}
 	failure := engine.Finding{Rule: "r", Failure: true, Enforcement: engine.Deny}
+	omitted := engine.Finding{Rule: "engine", Omits: 3, Enforcement: engine.Deny}
 	cases := map[string]struct {
 		now, before []engine.Finding
 		specChanged bool
@@ -57,6 +58,7 @@ func TestRatchet(t *testing.T) {
 		"another place counts":                       {[]engine.Finding{finding("b", "1")}, []engine.Finding{finding("a", "1")}, true, 1},
 		"an old finding excuses a single new one":    {[]engine.Finding{finding("a[0]", "1"), finding("a[0]", "1")}, []engine.Finding{finding("a[0]", "1")}, true, 1},
 		"a failure counts once the spec changes":     {[]engine.Finding{failure}, []engine.Finding{failure}, true, 1},
+		"what is not listed counts once it changes":  {[]engine.Finding{omitted}, []engine.Finding{omitted}, true, 1},
 		"a failure is tolerated while it does not":   {[]engine.Finding{failure}, []engine.Finding{failure}, false, 0},
 		"a new failure counts without a change, too": {[]engine.Finding{failure}, nil, false, 1},
 	}

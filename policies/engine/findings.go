@@ -102,13 +102,27 @@ func settle(findings []Finding) []Finding {
 	if len(findings) <= maxFindings {
 		return findings
 	}
-	rest := findings[maxFindings-1:]
-	more := Finding{
-		Rule: ruleEngine, Severity: Low, Enforcement: rest[0].Enforcement,
-		Message:     fmt.Sprintf("%d more findings are not listed", len(rest)),
-		Remediation: "Correct those that are listed and try again.",
+	// Those that are not listed are counted for each enforcement: what refuses is not mixed with what does not.
+	groups := len(byEnforcement(findings[maxFindings-len(enforcements):]))
+	listed, rest := findings[:maxFindings-groups:maxFindings-groups], byEnforcement(findings[maxFindings-groups:])
+	for _, enforcement := range slices.Backward(enforcements) {
+		if count := rest[enforcement]; count > 0 {
+			listed = append(listed, Finding{
+				Rule: ruleEngine, Severity: Low, Enforcement: enforcement, Omits: count,
+				Message:     fmt.Sprintf("%d more findings are not listed", count),
+				Remediation: "Correct those that are listed and try again.",
+			})
+		}
 	}
-	return append(findings[:maxFindings-1:maxFindings-1], more)
+	return listed
+}
+
+func byEnforcement(findings []Finding) map[Enforcement]int {
+	counts := map[Enforcement]int{}
+	for _, f := range findings {
+		counts[f.Enforcement]++
+	}
+	return counts
 }
 
 // shorten cuts text to a number of bytes, at the border of a character.

@@ -76,6 +76,8 @@ type Finding struct {
 	Exemption string `json:"exemption,omitempty"`
 	// Failure says that the rule itself failed, so that the object was not judged by it.
 	Failure bool `json:"failure,omitempty"`
+	// Omits is how many findings this one stands for, because there were too many to list.
+	Omits int `json:"omits,omitempty"`
 }
 
 // UserInfo is who asked; it is empty outside admission.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -129,7 +130,6 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	}
 	e.makeNode(e.node)
 	e.start()
-	t.Cleanup(func() { e.stop() })
 	return e
 }
 
@@ -149,6 +149,12 @@ func testPlatform() *config.Platform {
 // start runs a controller that sees this namespace only.
 func (e *environment) start() {
 	e.t.Helper()
+	e.reconciler, e.stop = e.launch()
+}
+
+// launch starts a controller that works once no other of the namespace does.
+func (e *environment) launch() (*Reconciler, func()) {
+	e.t.Helper()
 	connection := server.As(e.user, apiserver.Controllers)
 	connection.QPS, connection.ContentType = -1, runtime.ContentTypeJSON // lag tells events apart by their lines
 	if e.faults != nil {
@@ -161,22 +167,24 @@ func (e *environment) start() {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	e.reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), e.clock, e.setting)
+	reconciler := New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), e.clock, e.setting)
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := e.reconciler.SetupWithManager(ctx, mgr); err != nil {
+	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
 		e.t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	e.stop = func() {
+	stop := sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			e.t.Errorf("the controller ended with: %v", err)
 		}
-	}
+	})
+	e.t.Cleanup(stop)
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		e.t.Fatal("the caches were not filled")
 	}
+	return reconciler, stop
 }
 
 func newTestManager(connection *rest.Config, namespace string) (ctrl.Manager, error) {
@@ -193,6 +201,9 @@ func newTestManager(connection *rest.Config, namespace string) (ctrl.Manager, er
 		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
+
+		LeaderElection: true, LeaderElectionID: "claims", LeaderElectionNamespace: namespace,
+		LeaderElectionConfig: server.Config, LeaderElectionReleaseOnCancel: true, RetryPeriod: new(200 * time.Millisecond),
 	})
 }
 
@@ -201,6 +212,16 @@ func (e *environment) restart() {
 	e.t.Helper()
 	e.stop()
 	e.start()
+}
+
+// standBy starts another controller, whose caches fill while the first one works.
+func (e *environment) standBy() (takeOver func()) {
+	e.t.Helper()
+	reconciler, stop := e.launch()
+	return func() {
+		e.stop()
+		e.reconciler, e.stop = reconciler, stop
+	}
 }
 
 // jump moves the controller's clock ahead and lets it look at the claim.
@@ -391,13 +412,13 @@ func (e *environment) gone(name string, like client.Object) {
 	})
 }
 
-// says waits until the Ready condition of a claim is what is wanted, for its newest
-// generation, and returns the claim.
-func (e *environment) says(name, want string) *extensionsv1beta1.SandboxClaim {
+// says waits until the Ready condition of the claim "claim" is what is wanted, for its
+// newest generation, and returns the claim.
+func (e *environment) says(want string) *extensionsv1beta1.SandboxClaim {
 	e.t.Helper()
 	var claim *extensionsv1beta1.SandboxClaim
-	e.eventually("claim "+name+" says what is wanted", func() error {
-		claim = e.claim(name)
+	e.eventually("the claim says what is wanted", func() error {
+		claim = e.claim("claim")
 		if diff := cmp.Diff(want, sayReady(claim)); diff != "" {
 			return fmt.Errorf("(-want +got):\n%s", diff)
 		}

@@ -107,7 +107,8 @@ func rounds(t *testing.T) int {
 }
 
 // Caches lag by seconds, watches break, requests fail before and after they are
-// carried out, and the controller is replaced in the middle.
+// carried out, and in the middle another controller takes over whose caches have not
+// seen what the first one did last.
 func TestOneSandboxForOneClaimWhateverTheCachesShow(t *testing.T) {
 	const claims, members = 40, 25
 	for seed := range rounds(t) {
@@ -115,7 +116,7 @@ func TestOneSandboxForOneClaimWhateverTheCachesShow(t *testing.T) {
 			plan := uint64(seed)
 			faults, late := apiserver.NewFaults(plan, 0.05), newLag(plan, 4*time.Second, 0.02)
 			e := newEnvironment(t, func(e *environment) { e.faults, e.lag = faults, late })
-			w := e.witness()
+			takeOver, w := e.standBy(), e.witness()
 			stock := e.pool()
 			for i := range members / 2 {
 				stock.add(fmt.Sprintf("pool-%d", i))
@@ -127,7 +128,7 @@ func TestOneSandboxForOneClaimWhateverTheCachesShow(t *testing.T) {
 				stock.add(fmt.Sprintf("pool-%d", i))
 			}
 			e.eventually("some claims are bound", func() error { return e.unbound(claims, claims*3/4) })
-			e.restart()
+			takeOver()
 			e.eventually("most claims are bound", func() error { return e.unbound(claims, claims/4) })
 			faults.Stop()
 			late.stop()

@@ -47,9 +47,7 @@ func (l *lag) draw() (delay time.Duration, last bool) {
 	if l.most == 0 {
 		return 0, false
 	}
-	// Mostly a little and now and then a lot.
-	part := l.random.Float64()
-	return time.Duration(part * part * part * float64(l.most)), l.random.Float64() < l.breaks
+	return time.Duration(l.random.Float64() * float64(l.most)), l.random.Float64() < l.breaks
 }
 
 // wrap suits rest.Config.Wrap.

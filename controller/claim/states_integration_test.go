@@ -40,7 +40,7 @@ func (e *environment) bound(edits ...func(*extensionsv1beta1.SandboxClaim)) *sto
 	stock := e.pool()
 	stock.add("pool-1")
 	e.create(makeClaim("claim", edits...))
-	e.says("claim", saysReady)
+	e.says(saysReady)
 	e.eventually("the claim is annotated", func() error {
 		if e.claim("claim").Annotations[keys.SandboxName] == "" {
 			return errors.New("it is not")
@@ -62,10 +62,10 @@ func TestAnEmptyPoolThatIsNotRefilledStartsTheClaimCold(t *testing.T) {
 	e := newEnvironment(t)
 	e.pool(emptyPool)
 	e.create(makeClaim("claim"))
-	e.says("claim", saysNotReady)
+	e.says(saysNotReady)
 	e.named("claim")
 	e.report("claim", func(s *agentsv1beta1.SandboxStatus) { *s = readyStatus() })
-	e.says("claim", saysReady)
+	e.says(saysReady)
 }
 
 func TestAClaimWaitsForTheRefillAndIsWokenByIt(t *testing.T) {
@@ -82,7 +82,7 @@ func TestAClaimWaitsForTheRefillAndIsWokenByIt(t *testing.T) {
 		t.Errorf("while it waits the claim says %q, want nothing", got)
 	}
 	stock.add("pool-1")
-	e.says("claim", saysReady)
+	e.says(saysReady)
 	e.named("pool-1")
 }
 
@@ -91,7 +91,7 @@ func TestVariablesLeaveThePoolAlone(t *testing.T) {
 	stock := e.pool(func(t *template, _ *pool) { t.Spec.EnvVarsInjectionPolicy = extensionsv1beta1.InjectionAllowed })
 	stock.add("pool-1")
 	e.create(makeClaim("claim", withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"})))
-	e.says("claim", saysNotReady)
+	e.says(saysNotReady)
 	e.named("claim")
 	sandbox := &agentsv1beta1.Sandbox{}
 	e.get("claim", sandbox)
@@ -104,7 +104,7 @@ func TestAMistakeIsToldOnceAndMendedByTheTemplate(t *testing.T) {
 	e := newEnvironment(t)
 	stock := e.pool()
 	e.create(makeClaim("claim", withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"})))
-	e.says("claim", "False/EnvVarsInjectionRejected: environment variable injection rejected: "+
+	e.says("False/EnvVarsInjectionRejected: environment variable injection rejected: " +
 		"environment variable injection is not allowed by the template policy")
 	if got := e.writes().Total(); got != 1 {
 		t.Errorf("%d writes, want 1:\n%s", got, e.writes())
@@ -114,7 +114,7 @@ func TestAMistakeIsToldOnceAndMendedByTheTemplate(t *testing.T) {
 	if err := e.client.Patch(t.Context(), stock.template, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	e.says("claim", saysNotReady)
+	e.says(saysNotReady)
 }
 
 func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
@@ -165,7 +165,7 @@ func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
 				p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: extensionsv1beta1.UpdateStrategyRecreate}
 			}))
 			e.create(makeClaim("claim"))
-			e.says("claim", saysNotReady)
+			e.says(saysNotReady)
 			e.named("claim")
 		})
 	}
@@ -175,14 +175,14 @@ func TestNotFoundIsToldLateAndEndsWhenTheObjectComes(t *testing.T) {
 	e := newEnvironment(t)
 	made := time.Now() //nolint:forbidigo // The apiserver's clock is the machine's.
 	e.create(makeClaim("claim"))
-	e.says("claim", `False/WarmPoolNotFound: SandboxWarmPool "pool" not found`)
+	e.says(`False/WarmPoolNotFound: SandboxWarmPool "pool" not found`)
 	if told := time.Since(made); told < notFoundAfter { //nolint:forbidigo // As above.
 		t.Errorf("told after %s, want at least %s", told, notFoundAfter)
 	}
 	e.create(makePool(func(p *pool) { emptyPool(nil, p) }))
-	e.says("claim", `False/TemplateNotFound: SandboxTemplate "template" not found`)
+	e.says(`False/TemplateNotFound: SandboxTemplate "template" not found`)
 	e.create(makeTemplate())
-	e.says("claim", saysNotReady)
+	e.says(saysNotReady)
 }
 
 func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
@@ -192,7 +192,7 @@ func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
 	sandbox := &agentsv1beta1.Sandbox{}
 	e.get("pool-1", sandbox)
 	e.delete(sandbox)
-	e.says("claim", saysMissing)
+	e.says(saysMissing)
 	e.named("")
 	e.restart()
 	e.jump("claim", 0)
@@ -202,7 +202,7 @@ func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
 		}
 		return nil
 	})
-	e.says("claim", saysMissing)
+	e.says(saysMissing)
 }
 
 func TestABoundClaimOutlivesItsPoolAndTemplate(t *testing.T) {
@@ -211,7 +211,7 @@ func TestABoundClaimOutlivesItsPoolAndTemplate(t *testing.T) {
 	e.delete(stock.pool)
 	e.delete(stock.template)
 	e.edit("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Spec.Lifecycle = &extensionsv1beta1.ClaimLifecycle{} })
-	e.says("claim", saysReady)
+	e.says(saysReady)
 }
 
 func TestChangedMetadataReachesTheSandbox(t *testing.T) {
@@ -227,7 +227,7 @@ func TestChangedMetadataReachesTheSandbox(t *testing.T) {
 		return nil
 	})
 	e.edit("claim", withPodMetadata(map[string]string{"app": "other"}, nil))
-	e.says("claim", "False/InvalidMetadata: spec.additionalPodMetadata.labels[app]: the key needs a domain: write sandbox.users.io/app")
+	e.says("False/InvalidMetadata: spec.additionalPodMetadata.labels[app]: the key needs a domain: write sandbox.users.io/app")
 	e.named("pool-1")
 }
 
@@ -237,10 +237,10 @@ func TestTheNameOfSomebodyElsesSandbox(t *testing.T) {
 	foreign := makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Name, s.OwnerReferences, s.ResourceVersion = "claim", nil, "" })
 	e.create(foreign)
 	e.create(makeClaim("claim"))
-	e.says("claim", `False/ReconcilerError: Error seen: sandbox "claim" is not controlled by claim "claim". `+
+	e.says(`False/ReconcilerError: Error seen: sandbox "claim" is not controlled by claim "claim". ` +
 		"Please use a different claim name or delete the sandbox manually")
 	e.delete(foreign)
-	e.says("claim", saysNotReady)
+	e.says(saysNotReady)
 }
 
 func TestExpiryFollowsThePolicy(t *testing.T) {
@@ -280,7 +280,7 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 			}
 			return nil
 		})
-		claim := e.says("claim", saysExpired)
+		claim := e.says(saysExpired)
 		if !meta.IsStatusConditionTrue(claim.Status.Conditions, agentsv1beta1.ConditionFinished) {
 			t.Error("Finished is gone")
 		}
@@ -296,7 +296,7 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 			return nil
 		})
 		e.jump("claim", 5*time.Minute)
-		e.says("claim", saysExpired)
+		e.says(saysExpired)
 	})
 }
 
@@ -304,15 +304,15 @@ func TestAClaimOfTheSameNameGetsASandboxOfItsOwn(t *testing.T) {
 	e := newEnvironment(t)
 	e.pool(emptyPool)
 	e.create(makeClaim("claim"))
-	e.says("claim", saysNotReady)
+	e.says(saysNotReady)
 	first := &agentsv1beta1.Sandbox{}
 	e.get("claim", first)
 	e.delete(e.claim("claim"))
 	e.gone("claim", &extensionsv1beta1.SandboxClaim{})
 	e.create(makeClaim("claim"))
-	e.says("claim", "False/SandboxCreatePending: Sandbox already created; waiting for cache to converge")
+	e.says("False/SandboxCreatePending: Sandbox already created; waiting for cache to converge")
 	e.delete(first) // the garbage collector's part
-	e.says("claim", saysNotReady)
+	e.says(saysNotReady)
 	second := &agentsv1beta1.Sandbox{}
 	e.get("claim", second)
 	if second.UID == first.UID {
@@ -326,6 +326,6 @@ func TestAnAdoptionThatTheClaimNamesAlreadyIsFinished(t *testing.T) {
 	stock.add("pool-1")
 	stock.add("pool-2")
 	e.create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.SandboxName: "pool-2"} }))
-	e.says("claim", saysReady)
+	e.says(saysReady)
 	e.named("pool-2")
 }

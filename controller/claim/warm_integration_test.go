@@ -26,7 +26,7 @@ func TestAWarmClaimCostsTwoWritesUntilReadyAndThreeInAll(t *testing.T) {
 	e.create(makeClaim("claim", withPodMetadata(map[string]string{"sandbox.users.io/task": "t1"}, nil), func(c *extensionsv1beta1.SandboxClaim) {
 		c.Labels = map[string]string{keys.CreatedBy: "python-client"}
 	}))
-	claim := e.says("claim", saysReady)
+	claim := e.says(saysReady)
 	if diff := cmp.Diff(extensionsv1beta1.SandboxStatus{Name: "pool-1", PodIPs: []string{"10.1.2.3"}}, claim.Status.SandboxStatus); diff != "" {
 		t.Errorf("status.sandbox (-want +got):\n%s", diff)
 	}

@@ -33,7 +33,7 @@
 // holds. Lists are exempt: they would wait for the writes of every other Sandbox.
 //
 // 2026-11-29: A volume that is to outlive its Sandbox has no owner from the start, since
-// nothing runs when a Sandbox is deleted and no finalizer is wanted. What it is known
+// a Sandbox may be gone before anything runs and no finalizer is wanted. What it is known
 // by afterwards is the tracking label, by which the contract lets a Sandbox of the same
 // name adopt it.
 //
@@ -51,4 +51,20 @@
 // 2026-11-29: A change of a namespace's tier reaches every Sandbox there, running or
 // not: labels of running Pods follow, so that a stricter tier closes at once. One
 // whose profile the new tier does not allow says so in Ready and keeps what it had.
+//
+// 2026-11-29: The contract leaves a Sandbox alone that is being deleted. We write nothing
+// to it either, but its Pods run until they are gone: the policies that their labels
+// name are mended until then, also when the Sandbox itself is gone, expired, suspended
+// or refused. Where somebody's finalizer holds the Sandbox its Pods are deleted, or a
+// tenant had code that neither shutdownTime nor a suspension ends. Who deletes a Sandbox
+// with its dependents orphaned keeps the Pod, as everywhere in Kubernetes.
+//
+// 2026-11-29: The floor of the Pod is what admission refuses whatever is exempt: the
+// fields that reach the node, identities of the cluster, and the Pod Security level that
+// the tier denies below, at the tier's version. The engine of the policies is not asked:
+// its rules may change at any time, and are no reason to end what runs.
+//
+// 2026-11-29: Of two Sandboxes whose names have one hash the younger gets neither Pod nor
+// Service, since the contract fixes what the Service selects. Names made in one second
+// count as both younger: one that runs is not ended, and no other starts beside it.
 package sandbox

@@ -260,8 +260,10 @@ func (e *environment) state() map[string]any {
 	e.t.Helper()
 	sandbox := e.sandbox("box")
 	state := map[string]any{
-		"pod-name": sandbox.Annotations[keys.PodName], "service": sandbox.Status.Service,
-		"podIPs": sandbox.Status.PodIPs, "nodeName": sandbox.Status.NodeName,
+		"service": sandbox.Status.Service, "podIPs": sandbox.Status.PodIPs, "nodeName": sandbox.Status.NodeName,
+	}
+	if sandbox.Spec.ShutdownTime == nil { // expiry leaves the name as it was, and a suspension may come first
+		state["pod-name"] = sandbox.Annotations[keys.PodName]
 	}
 	for _, kind := range []string{agentsv1beta1.ConditionReady, agentsv1beta1.ConditionSuspended, agentsv1beta1.ConditionPodScheduled} {
 		said, _, _ := strings.Cut(sayCondition(sandbox, kind), "; persistentvolumeclaim") // which Pod lost it is chance

@@ -14,26 +14,49 @@ import (
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 )
 
+// decideCase is a situation and what has to be decided.
+type decideCase struct {
+	situation situation
+	// create is the number; -1 means that there is no template.
+	create  int
+	remove  []string
+	held    int
+	recheck time.Time
+}
+
+func (tc decideCase) check(t *testing.T) {
+	t.Helper()
+	tc.situation.now, tc.situation.grace, tc.situation.known = noon(), grace, tc.create >= 0
+	got := decide(tc.situation)
+	var removed []string
+	for _, m := range got.remove {
+		removed = append(removed, m.sandbox.Name)
+	}
+	if diff := cmp.Diff(tc.remove, removed, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+	if got.create != max(0, tc.create) || len(got.held) != tc.held {
+		t.Errorf("decide() creates %d and holds %d, want %d and %d", got.create, len(got.held), max(0, tc.create), tc.held)
+	}
+	if tc.create >= 0 && !got.recheck.Equal(tc.recheck) {
+		t.Errorf("decide() rechecks at %s, want %s", got.recheck, tc.recheck)
+	}
+}
+
+func many(count int, edits ...edit) []member {
+	var members []member
+	for i := range count {
+		members = append(members, makeMember(fmt.Sprintf("m%02d", i), edits...))
+	}
+	return members
+}
+
 func TestDecide(t *testing.T) {
 	const (
 		recreate  = extensionsv1beta1.UpdateStrategyRecreate
 		replenish = extensionsv1beta1.UpdateStrategyOnReplenish
-		rolling   = extensionsv1beta1.UpdateStrategyRollingUpdate
 	)
-	many := func(count int, edits ...edit) []member {
-		var members []member
-		for i := range count {
-			members = append(members, makeMember(fmt.Sprintf("m%02d", i), edits...))
-		}
-		return members
-	}
-	cases := map[string]struct {
-		situation situation
-		create    int
-		remove    []string
-		held      int
-		recheck   time.Time
-	}{
+	cases := map[string]decideCase{
 		"an empty pool is filled":                            {situation: situation{desired: 3}, create: 3},
 		"what is unseen counts":                              {situation: situation{desired: 3, unseen: 2}, create: 1},
 		"what is leaving still takes its place":              {situation: situation{desired: 2, members: []member{makeMember("a", leaving)}}, create: 1},
@@ -83,6 +106,15 @@ func TestDecide(t *testing.T) {
 			situation: situation{desired: 1, strategy: replenish, members: many(1, starting(time.Hour), held(heldUnschedulable), stale)},
 			remove:    []string{"m00"},
 		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) { tc.check(t) })
+	}
+}
+
+func TestDecideRollingUpdate(t *testing.T) {
+	const rolling = extensionsv1beta1.UpdateStrategyRollingUpdate
+	cases := map[string]decideCase{
 		"a rolling update begins by surging":    {situation: situation{desired: 10, strategy: rolling, members: many(10, stale)}, create: 2},
 		"a rolling update of one surges by one": {situation: situation{desired: 1, strategy: rolling, members: many(1, stale)}, create: 1},
 		"a rolling update waits for the surge to be Ready": {
@@ -110,23 +142,7 @@ func TestDecide(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tc.situation.now, tc.situation.grace, tc.situation.known = noon(), grace, tc.create >= 0
-			got := decide(tc.situation)
-			var removed []string
-			for _, m := range got.remove {
-				removed = append(removed, m.sandbox.Name)
-			}
-			if diff := cmp.Diff(tc.remove, removed, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("removed (-want +got):\n%s", diff)
-			}
-			if got.create != max(0, tc.create) || len(got.held) != tc.held {
-				t.Errorf("decide() creates %d and holds %d, want %d and %d", got.create, len(got.held), max(0, tc.create), tc.held)
-			}
-			if tc.create >= 0 && !got.recheck.Equal(tc.recheck) {
-				t.Errorf("decide() rechecks at %s, want %s", got.recheck, tc.recheck)
-			}
-		})
+		t.Run(name, func(t *testing.T) { tc.check(t) })
 	}
 }
 

@@ -181,8 +181,9 @@ func (r *Reconciler) gatherTemplate(ctx context.Context, s *scope) error {
 // useTemplate renders what the pool makes, and compares the members with it. A
 // template that may not be used here is no error: the status says so.
 func (r *Reconciler) useTemplate(s *scope, tierLabel string) error {
-	opts, invalid := blueprint.OptionsFor(r.settings.Platform, tierLabel, s.template)
-	if s.invalid = invalid; s.invalid != nil {
+	var opts blueprint.Options
+	opts, s.invalid = blueprint.OptionsFor(r.settings.Platform, tierLabel, s.template)
+	if !s.usable() {
 		return nil
 	}
 	opts.SafeToEvict = r.settings.SafeToEvict

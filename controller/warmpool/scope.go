@@ -49,6 +49,9 @@ type scope struct {
 	wake time.Time
 }
 
+// usable says whether the template may be used in this namespace.
+func (s *scope) usable() bool { return s.invalid == nil }
+
 // desired is the number of members that the pool asks for.
 func (s *scope) desired() int {
 	if s.pool.Spec.Replicas == nil {

@@ -5,6 +5,7 @@ package warmpool
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -175,9 +177,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
 		s.wakeAt(due)
 		return nil
 	}
-	changed := s.pool.DeepCopy()
-	changed.Status = desired
-	err := r.client.Status().Patch(ctx, changed, client.MergeFrom(s.pool), fieldOwner)
+	// The whole status, since the numbers must be there even when they are 0 and were
+	// never written.
+	patch, err := json.Marshal(map[string]any{"status": desired})
+	if err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	err = r.client.Status().Patch(ctx, s.pool.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status: %w", err)
 	}

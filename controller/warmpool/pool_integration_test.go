@@ -1,0 +1,344 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package warmpool
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+)
+
+// give lets a claim take a member, as the claim controller does.
+func (e *environment) give(member *agentsv1beta1.Sandbox, claim string) error {
+	taken := member.DeepCopy()
+	taken.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: extensionsv1beta1.GroupVersion.String(), Kind: extensionsv1beta1.SandboxClaimKind,
+		Name: claim, UID: types.UID(claim), Controller: new(true),
+	}}
+	delete(taken.Labels, keys.WarmPoolSandbox)
+	return e.client.Patch(context.Background(), taken, client.MergeFromWithOptions(member, client.MergeFromWithOptimisticLock{}))
+}
+
+func TestPoolIsFilledAndEachMemberKnowsItsPodBeforeItIsReady(t *testing.T) {
+	e := newEnvironment(t)
+	e.create(makePool(3), makeTemplate())
+	e.settled(3)
+	for _, member := range e.members() {
+		if member.Annotations[keys.PodName] != member.Name || !strings.HasPrefix(member.Name, "pool-") {
+			t.Errorf("member %q has the annotation pod-name %q", member.Name, member.Annotations[keys.PodName])
+		}
+	}
+	pool := e.pool()
+	if want := keys.WarmPoolSandbox + "=" + keys.NameHash("pool"); pool.Status.Selector != want {
+		t.Errorf("selector = %q, want %q", pool.Status.Selector, want)
+	}
+	e.saysProgressing(reasonComplete)
+	e.writesAtMost(map[string]int{"create sandboxes": 3, "patch sandboxes": 0, "create pods": 3})
+}
+
+// writesAtMost counts the writes of all controllers in the namespace.
+func (e *environment) writesAtMost(most map[string]int) {
+	e.t.Helper()
+	if err := server.Audit.Settle(e.t.Context(), server.Config); err != nil {
+		e.t.Fatal(err)
+	}
+	counts, err := server.Audit.Writes(apiserver.Filter{User: e.user, Namespace: e.namespace})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for what, limit := range most {
+		if counts[what] > limit {
+			e.t.Errorf("%d times %q, want %d at most; all writes:\n%s", counts[what], what, limit, counts)
+		}
+	}
+}
+
+func TestPoolIsScaledThroughItsSubresourceAndKeepsItsSelectorAtNone(t *testing.T) {
+	e := newEnvironment(t)
+	e.create(makeTemplate(), makePool(2))
+	e.settled(2)
+	for _, replicas := range []int32{4, 0} {
+		scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+		if err := e.client.SubResource("scale").Update(t.Context(), e.pool(), client.WithSubResourceBody(scale)); err != nil {
+			t.Fatal(err)
+		}
+		e.settled(replicas)
+	}
+	var scale autoscalingv1.Scale
+	if err := e.client.SubResource("scale").Get(t.Context(), e.pool(), &scale); err != nil {
+		t.Fatal(err)
+	}
+	if scale.Status.Selector != keys.WarmPoolSandbox+"="+keys.NameHash("pool") || scale.Status.Replicas != 0 {
+		t.Errorf("scale at none = %+v", scale.Status)
+	}
+}
+
+func TestPoolWaitsForItsTemplateAndSaysSo(t *testing.T) {
+	e := newEnvironment(t)
+	e.create(makePool(1))
+	if said := e.saysProgressing(reasonTemplateNotFound); said.Message != `SandboxTemplate "python" not found` {
+		t.Errorf("message = %q", said.Message)
+	}
+	e.create(makeTemplate())
+	e.settled(1)
+}
+
+func TestStrategies(t *testing.T) {
+	newImage := func(template *extensionsv1beta1.SandboxTemplate) {
+		template.Spec.PodTemplate.Spec.Containers[0].Image = "python:3.13-slim"
+	}
+	fresh := func(e *environment) int {
+		count := 0
+		for _, member := range e.members() {
+			if member.Spec.PodTemplate.Spec.Containers[0].Image == "python:3.13-slim" {
+				count++
+			}
+		}
+		return count
+	}
+	t.Run("Recreate and RollingUpdate replace, and a new label of the Pod replaces nothing", func(t *testing.T) {
+		for _, strategy := range []extensionsv1beta1.UpdateStrategyType{
+			extensionsv1beta1.UpdateStrategyRecreate, extensionsv1beta1.UpdateStrategyRollingUpdate,
+		} {
+			e := newEnvironment(t)
+			e.create(makeTemplate(), makePool(5, byStrategy(strategy)))
+			e.settled(5)
+			before := names(e.members())
+			change(e, makeTemplate(), func(template *extensionsv1beta1.SandboxTemplate) {
+				template.Spec.PodTemplate.ObjectMeta.Labels = map[string]string{"team": "blue"}
+			})
+			change(e, makePool(0), func(p *extensionsv1beta1.SandboxWarmPool) { p.Spec.Replicas = new(int32(6)) })
+			e.settled(6)
+			after := names(e.members())
+			for name := range before {
+				if !after[name] {
+					t.Errorf("%s: member %q was replaced for a label", strategy, name)
+				}
+			}
+			change(e, makeTemplate(), newImage)
+			e.eventually("all members are new", func() error {
+				if got := fresh(e); got != 6 || len(e.members()) != 6 {
+					return fmt.Errorf("%d of %d", got, len(e.members()))
+				}
+				return nil
+			})
+		}
+	})
+	t.Run("OnReplenish keeps them until they are taken", func(t *testing.T) {
+		e := newEnvironment(t)
+		e.create(makeTemplate(), makePool(2))
+		e.settled(2)
+		before := e.members()
+		change(e, makeTemplate(), newImage)
+		if err := e.give(&before[0], "claim"); err != nil {
+			t.Fatal(err)
+		}
+		e.eventually("the one that is missing is new", func() error {
+			if got := fresh(e); got != 1 || len(e.members()) != 2 {
+				return fmt.Errorf("%d of %d", got, len(e.members()))
+			}
+			return nil
+		})
+		if !names(e.members())[before[1].Name] {
+			t.Errorf("the stale member %q is gone", before[1].Name)
+		}
+	})
+}
+
+func names(sandboxes []agentsv1beta1.Sandbox) map[string]bool {
+	set := map[string]bool{}
+	for i := range sandboxes {
+		set[sandboxes[i].Name] = true
+	}
+	return set
+}
+
+func TestOrphans(t *testing.T) {
+	e := newEnvironment(t)
+	e.create(makeTemplate(), makePool(1))
+	e.settled(1)
+	orphan := e.members()[0].DeepCopy()
+	// The owner goes, the Sandbox stays: as when a pool is deleted and its members kept.
+	change(e, orphan, func(s *agentsv1beta1.Sandbox) { s.OwnerReferences = nil })
+	e.settled(1)
+	other := orphan.DeepCopy()
+	other.ObjectMeta = metav1.ObjectMeta{Name: "somebodys", Labels: orphan.Labels, Annotations: map[string]string{keys.SandboxTemplateRef: "python"}}
+	other.Spec.PodTemplate.Spec.Containers[0].Image = "evil"
+	e.create(other)
+	if note := e.event(eventOrphanLeft); !strings.Contains(note, "somebodys") && !strings.Contains(note, orphan.Name) {
+		t.Errorf("the Event says %q", note)
+	}
+	change(e, makePool(0), func(p *extensionsv1beta1.SandboxWarmPool) { p.Spec.Replicas = new(int32(3)) })
+	e.settled(3)
+	e.get(other)
+	if len(other.OwnerReferences) != 0 || other.DeletionTimestamp != nil {
+		t.Errorf("a Sandbox that is not what the pool makes was touched: %+v", other.ObjectMeta)
+	}
+	e.get(orphan)
+	if metav1.GetControllerOf(orphan) == nil {
+		t.Errorf("a Sandbox that is what the pool makes was not taken over")
+	}
+}
+
+func TestQuotaAndPolicyAreSaidInTheirOwnWords(t *testing.T) {
+	e := newEnvironment(t)
+	hard := corev1.ResourceList{"count/sandboxes.agents.x-k8s.io": resource.MustParse("2")}
+	if err := apiserver.Quota(t.Context(), e.client, e.namespace, hard); err != nil {
+		t.Fatal(err)
+	}
+	e.create(makeTemplate(), makePool(4))
+	said := e.saysProgressing(reasonQuotaExceeded)
+	if !strings.Contains(said.Message, "exceeded quota: quota") {
+		t.Errorf("message = %q", said.Message)
+	}
+	e.eventually("the members that the quota allows are there, and no more", func() error {
+		pool := e.pool()
+		if !meta.IsStatusConditionTrue(pool.Status.Conditions, extensionsv1beta1.PoolConditionQuotaExceeded) || pool.Status.ReadyReplicas != 2 {
+			return fmt.Errorf("%+v", pool.Status)
+		}
+		return nil
+	})
+	change(e, makePool(0), func(p *extensionsv1beta1.SandboxWarmPool) { p.Spec.Replicas = new(int32(2)) })
+	e.saysProgressing(reasonComplete)
+	change(e, makeTemplate(), func(template *extensionsv1beta1.SandboxTemplate) {
+		template.Annotations = map[string]string{keys.EgressProfile: "wide"}
+	})
+	e.eventually("a profile that the tier does not allow is denied", func() error {
+		denied := meta.FindStatusCondition(e.pool().Status.Conditions, extensionsv1beta1.PoolConditionPolicyDenied)
+		if denied == nil || denied.Status != metav1.ConditionTrue || !strings.Contains(denied.Message, `"wide"`) {
+			return fmt.Errorf("PolicyDenied = %+v", denied)
+		}
+		return nil
+	})
+}
+
+// watchOver counts the members at every moment, as the apiserver has them, and keeps
+// the highest number.
+func (e *environment) watchOver(ctx context.Context) (highest func() int) {
+	e.t.Helper()
+	watcher, err := e.client.Watch(ctx, &agentsv1beta1.SandboxList{}, client.InNamespace(e.namespace))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	var mu sync.Mutex
+	live, most := map[string]bool{}, 0
+	go func() {
+		for event := range watcher.ResultChan() {
+			sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
+			if !isSandbox {
+				continue
+			}
+			mu.Lock()
+			delete(live, sandbox.Name)
+			if event.Type != "DELETED" && sandbox.DeletionTimestamp == nil && controllingPool(sandbox) != nil {
+				live[sandbox.Name] = true
+			}
+			most = max(most, len(live))
+			mu.Unlock()
+		}
+	}()
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return most
+	}
+}
+
+func TestNeverTooManyMembers(t *testing.T) {
+	t.Parallel()
+	for seed := uint64(1); seed <= 3; seed++ {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { t.Parallel(); neverTooMany(t, seed) })
+	}
+}
+
+// neverTooMany lets claims and users take members from a pool whose controller sees
+// every event up to two seconds later than the one before, is answered wrongly or not
+// at all, and is restarted.
+func neverTooMany(t *testing.T, seed uint64) {
+	t.Helper()
+	const replicas = 10
+	lag, faults := apiserver.NewLag(seed, 2*time.Second, 0.02), apiserver.NewFaults(seed, 0.15)
+	e := newEnvironment(t, lagging(lag), disturbedBy(faults))
+	highest := e.watchOver(t.Context())
+	e.create(makeTemplate(), makePool(replicas))
+	taken := e.takeAtRandom(rand.New(rand.NewPCG(seed, seed)))
+	lag.Stop()
+	faults.Stop()
+	e.eventually("the pool has its replicas and says so", func() error {
+		members, status := e.members(), e.pool().Status
+		if ready := countReady(members); len(members) != replicas || status.Replicas != replicas || int(status.ReadyReplicas) != ready {
+			return fmt.Errorf("%d members, %d Ready, status: %+v", len(members), ready, status)
+		}
+		return nil
+	})
+	if most := highest(); most > replicas {
+		t.Errorf("there were %d members at once, want %d at most", most, replicas)
+	}
+	for name, claim := range taken {
+		sandbox := &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		e.get(sandbox)
+		if owner := metav1.GetControllerOf(sandbox); owner == nil || owner.Name != claim || sandbox.DeletionTimestamp != nil {
+			t.Errorf("Sandbox %q of claim %q was touched: %+v", name, claim, sandbox.ObjectMeta)
+		}
+	}
+	if faults.Count() == 0 || len(taken) == 0 {
+		t.Errorf("%d requests were disturbed and %d members taken: the test proves nothing", faults.Count(), len(taken))
+	}
+}
+
+// takeAtRandom lets claims take members, or users delete them, and restarts the
+// controller now and then. It returns the claims by the members they have.
+func (e *environment) takeAtRandom(random *rand.Rand) map[string]string {
+	e.t.Helper()
+	taken := map[string]string{}
+	for step := range 60 {
+		if step == 20 || step == 40 {
+			e.restart()
+		}
+		<-clock.RealClock{}.After(time.Duration(random.IntN(300)) * time.Millisecond)
+		members := e.members()
+		if len(members) == 0 {
+			continue
+		}
+		member, claim := &members[random.IntN(len(members))], fmt.Sprintf("claim-%d", step)
+		if random.IntN(3) == 0 {
+			if err := e.client.Delete(e.t.Context(), member); client.IgnoreNotFound(err) != nil {
+				e.t.Fatal(err)
+			}
+		} else if e.give(member, claim) == nil {
+			taken[member.Name] = claim
+		}
+	}
+	return taken
+}
+
+func countReady(sandboxes []agentsv1beta1.Sandbox) int {
+	ready := 0
+	for i := range sandboxes {
+		if meta.IsStatusConditionTrue(sandboxes[i].Status.Conditions, agentsv1beta1.ConditionReady) {
+			ready++
+		}
+	}
+	return ready
+}

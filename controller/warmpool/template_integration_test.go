@@ -1,0 +1,227 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package warmpool
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+)
+
+const policyName = "python-network-policy"
+
+func (e *environment) policy() *networkingv1.NetworkPolicy {
+	e.t.Helper()
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
+	e.get(policy)
+	return policy
+}
+
+// policyIs waits until the policy is, or is not, there.
+func (e *environment) policyIs(there bool) {
+	e.t.Helper()
+	e.eventually(fmt.Sprintf("the policy is there: %t", there), func() error {
+		err := e.client.Get(e.t.Context(), client.ObjectKey{Namespace: e.namespace, Name: policyName}, &networkingv1.NetworkPolicy{})
+		if (err == nil) != there || (err != nil && !apierrors.IsNotFound(err)) {
+			return fmt.Errorf("read it: %w", err)
+		}
+		return nil
+	})
+}
+
+// says waits until a condition of the template has a reason.
+func (e *environment) says(kind, reason string) *metav1.Condition {
+	e.t.Helper()
+	var found *metav1.Condition
+	e.eventually(kind+" of the template is "+reason, func() error {
+		template := makeTemplate()
+		e.get(template)
+		found = meta.FindStatusCondition(template.Status.Conditions, kind)
+		if found == nil || found.Reason != reason || found.ObservedGeneration != template.Generation {
+			return fmt.Errorf("it is %+v", found)
+		}
+		return nil
+	})
+	return found
+}
+
+func TestPodsOfATemplateAreSelectedByItsPolicyAndByNoProfile(t *testing.T) {
+	e := newEnvironment(t)
+	e.create(makeTemplate(), makePool(1))
+	e.settled(1)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: e.members()[0].Name}}
+	e.get(pod)
+	var policies networkingv1.NetworkPolicyList
+	if err := e.client.List(t.Context(), &policies, client.InNamespace(e.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var selecting []string
+	for i := range policies.Items {
+		selector, err := metav1.LabelSelectorAsSelector(&policies.Items[i].Spec.PodSelector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if selector.Matches(labels.Set(pod.Labels)) {
+			selecting = append(selecting, policies.Items[i].Name)
+		}
+	}
+	if got := strings.Join(selecting, ","); got != "agent-sandbox-deny-all,"+policyName {
+		t.Errorf("the Pod is selected by %s", got)
+	}
+	template := makeTemplate()
+	e.eventually("the status counts the users of the template", func() error {
+		e.get(template)
+		if template.Status.Sandboxes != 1 || template.Status.WarmPools != 1 {
+			return fmt.Errorf("status: %+v", template.Status)
+		}
+		return nil
+	})
+	if template.Labels[keys.SandboxTemplateRefHash] != keys.NameHash("python") {
+		t.Errorf("labels of the template: %v", template.Labels)
+	}
+	if owner := metav1.GetControllerOf(e.policy()); owner == nil || owner.UID != template.UID {
+		t.Errorf("the policy is controlled by %v", owner)
+	}
+}
+
+func TestPolicyIsMendedAndOutlivesItsTemplate(t *testing.T) {
+	e := newEnvironment(t)
+	e.create(makeTemplate(), makePool(1))
+	e.settled(1)
+	change(e, e.policy(), func(p *networkingv1.NetworkPolicy) {
+		p.Spec.Egress = append(p.Spec.Egress, networkingv1.NetworkPolicyEgressRule{})
+	})
+	e.eventually("the rule that somebody added is gone", func() error {
+		for _, rule := range e.policy().Spec.Egress {
+			if len(rule.To) == 0 {
+				return errors.New("it is there")
+			}
+		}
+		return nil
+	})
+	if err := e.client.Delete(t.Context(), e.policy()); err != nil {
+		t.Fatal(err)
+	}
+	e.policyIs(true)
+
+	member := e.members()[0]
+	if err := e.give(&member, "claim"); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.client.Delete(t.Context(), makeHere(e, makePool(0))); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually("no pool makes members", func() error {
+		for _, left := range e.members() {
+			if err := e.client.Delete(t.Context(), &left); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	before := e.policy()
+	if err := e.client.Delete(t.Context(), makeHere(e, makeTemplate())); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually("the policy has no owner to go with", func() error {
+		policy := e.policy()
+		if policy.UID != before.UID {
+			t.Fatal("the policy was away for a moment")
+		}
+		if len(policy.OwnerReferences) > 0 {
+			return fmt.Errorf("owners: %v", policy.OwnerReferences)
+		}
+		return nil
+	})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: member.Name}}
+	e.get(pod)
+	if err := e.client.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually("the Sandbox has a new Pod without its template", func() error {
+		again := &corev1.Pod{}
+		err := e.client.Get(t.Context(), client.ObjectKey{Namespace: e.namespace, Name: member.Name}, again)
+		if err == nil && again.UID == pod.UID {
+			err = errors.New("it is the old one")
+		}
+		return err
+	})
+	e.policyIs(true)
+	if err := e.client.Delete(t.Context(), makeHere(e, &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Name: member.Name}})); err != nil {
+		t.Fatal(err)
+	}
+	e.policyIs(false)
+}
+
+// makeHere puts an object into the namespace, to be deleted by its name.
+func makeHere[T client.Object](e *environment, object T) T {
+	object.SetNamespace(e.namespace)
+	object.SetUID("")
+	return object
+}
+
+func TestNameOfAPolicyThatSomebodyHoldsKeepsPodsFromStarting(t *testing.T) {
+	e := newEnvironment(t)
+	squatter := &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: policyName},
+		Spec:       networkingv1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{{}}},
+	}
+	e.create(squatter)
+	e.create(makeTemplate(), makePool(1))
+	e.says(extensionsv1beta1.TemplateConditionReady, "NetworkPolicyNameTaken")
+	if note := e.event("NetworkPolicyNameTaken"); !strings.Contains(note, policyName) {
+		t.Errorf("the Event says %q", note)
+	}
+	e.eventually("the member says why it does not start", func() error {
+		for _, member := range e.members() {
+			ready := meta.FindStatusCondition(member.Status.Conditions, agentsv1beta1.ConditionReady)
+			if ready != nil && strings.Contains(ready.Message, "holds its name") {
+				return nil
+			}
+		}
+		return errors.New("it does not")
+	})
+	var pods corev1.PodList
+	if err := e.client.List(t.Context(), &pods, client.InNamespace(e.namespace)); err != nil || len(pods.Items) > 0 {
+		t.Fatalf("%d Pods started without isolation, %v", len(pods.Items), err)
+	}
+	if got := e.policy(); got.ResourceVersion != squatter.ResourceVersion {
+		t.Error("somebody's policy was touched")
+	}
+}
+
+func TestUnmanagedTemplateHasTheFloorOnlyAndSaysSo(t *testing.T) {
+	e := newEnvironment(t)
+	e.create(makeTemplate(), makePool(1))
+	e.settled(1)
+	e.policyIs(true)
+	change(e, makeTemplate(), func(template *extensionsv1beta1.SandboxTemplate) {
+		template.Spec.NetworkPolicyManagement = extensionsv1beta1.NetworkPolicyUnmanaged
+	})
+	e.policyIs(false)
+	said := e.says(extensionsv1beta1.TemplateConditionNetworkPolicy, "Unmanaged")
+	if !strings.Contains(said.Message, keys.NameHash("python")) {
+		t.Errorf("message = %q", said.Message)
+	}
+	change(e, makeTemplate(), func(template *extensionsv1beta1.SandboxTemplate) {
+		template.Spec.NetworkPolicyManagement = extensionsv1beta1.NetworkPolicyManaged
+	})
+	e.policyIs(true)
+	e.says(extensionsv1beta1.TemplateConditionReady, "Usable")
+}

@@ -27,6 +27,13 @@ const (
 	operationUpdate = "UPDATE"
 )
 
+const (
+	// maxListed is how many fields the annotation names.
+	maxListed = 100
+	// more ends a list that does not name all.
+	more = "..."
+)
+
 // Request is one write of an object.
 type Request struct {
 	// Operation is CREATE or UPDATE.
@@ -109,7 +116,8 @@ type patch struct {
 }
 
 // harden adds the fields that are unset and returns the list for the annotation:
-// those, and the ones of an earlier pass that still have the value given then.
+// those, and the ones of an earlier pass that still have the value given then. A long
+// list is cut, so that the annotation does not grow with the object.
 func (p *patch) harden(r Request) string {
 	var earlier []string
 	if annotations, ok := member(r.Object, "metadata", "annotations"); ok {
@@ -117,6 +125,7 @@ func (p *patch) harden(r Request) string {
 		earlier = strings.Split(list, ",")
 	}
 	var listed []string
+	rest := slices.Contains(earlier, more)
 	for _, t := range targets(r) {
 		value, unset := t.state()
 		if unset {
@@ -127,6 +136,9 @@ func (p *patch) harden(r Request) string {
 		}
 	}
 	slices.Sort(listed)
+	if rest = rest && len(listed) > 0 || len(listed) > maxListed; rest {
+		listed = append(listed[:min(len(listed), maxListed)], more)
+	}
 	return strings.Join(listed, ",")
 }
 

@@ -5,6 +5,7 @@ package defaults_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,6 +154,23 @@ func TestOperationsAnnotate(t *testing.T) {
 				t.Errorf("annotations (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The annotation does not grow with the object, and a second pass finds it as it is.
+func TestTheListOfDefaultsIsCut(t *testing.T) {
+	containers := strings.TrimSuffix(strings.Repeat(`{"name": "a"},`, 2000), ",")
+	object := `{"metadata": {"name": "x"}, "spec": {"podTemplate": {"spec": {"containers": [` + containers + `]}}}}`
+	request := standard("Sandbox", object)
+	request.Object = apply(t, object, defaults.Operations(request))
+	metadata, _ := request.Object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	listed, _ := annotations["platform.agents.x-k8s.io/defaulted"].(string)
+	if names := strings.Split(listed, ","); len(names) != 101 || names[100] != "..." {
+		t.Errorf("%d names, the last is %q, want 100 and ...", len(names), names[len(names)-1])
+	}
+	if again := defaults.Operations(request); len(again) > 0 {
+		t.Errorf("a second pass has operations: %v", again)
 	}
 }
 

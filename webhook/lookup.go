@@ -27,7 +27,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=node.k8s.io,resources=runtimeclasses,verbs=list;watch
 // +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes,verbs=list;watch
-// +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxtemplates;sandboxwarmpools,verbs=list;watch
+// +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxtemplates;sandboxwarmpools,verbs=get;list;watch
 
 // nameHash is the index of objects by the contract's hash of their name.
 const nameHash = "nameHash"
@@ -36,8 +36,8 @@ const nameHash = "nameHash"
 type Lookup struct {
 	// Cached answers from informers.
 	Cached client.Reader
-	// Live asks the apiserver. It is used for a namespace that the informers do not
-	// know: it may have been made a moment ago.
+	// Live asks the apiserver. It is used for a namespace, template or pool that the
+	// informers do not know: it may have been made a moment ago.
 	Live client.Reader
 }
 
@@ -83,8 +83,11 @@ func (l Lookup) extension(ctx context.Context, kind, namespace, name string) (ma
 	if name == "" {
 		return nil, nil
 	}
-	object := extensionObject(kind)
-	err := l.Cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	object, key := extensionObject(kind), client.ObjectKey{Namespace: namespace, Name: name}
+	err := l.Cached.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) {
+		err = l.Live.Get(ctx, key, object)
+	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -8,11 +8,13 @@ import (
 	"maps"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/cover"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -67,5 +69,20 @@ func TestTheFirstRuleOfTheReadmeWorks(t *testing.T) {
 	}), cfg)
 	if err != nil || len(report.Broken) > 0 {
 		t.Errorf("the rule does not load: %v %v", err, report.Broken)
+	}
+}
+
+// TestTheReadmeTellsHowToTakeARuleAway holds the commands to the key that the webhook reads: without it a
+// deletion changes nothing.
+func TestTheReadmeTellsHowToTakeARuleAway(t *testing.T) {
+	content, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(content), "\n## Take a rule away\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	confirm, remove := strings.Index(section, "annotate configmap acme-policies "+keys.RemovalConfirmed+"=true"), strings.Index(section, "delete configmap acme-policies")
+	if !found || confirm < 0 || remove < confirm {
+		t.Errorf("want the annotation %s and then the deletion, got:\n%s", keys.RemovalConfirmed, section)
 	}
 }

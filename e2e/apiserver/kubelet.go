@@ -8,12 +8,16 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// kubeletWorkers are how many Pods a Kubelet attends to at once.
+const kubeletWorkers = 8
 
 // Kubelet plays scheduler and kubelet for the Pods of one namespace: it binds them to
 // a node that does not exist, and writes their status.
@@ -103,24 +107,35 @@ func SetCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value 
 // Serve runs every Pod of the namespace as soon as it is there, and lets those go
 // that are being deleted, until the context ends.
 func (k Kubelet) Serve(ctx context.Context, namespace string) error {
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(kubeletWorkers)
+	for ctx.Err() == nil { // the apiserver ends the watch of somebody who is slow
+		if err := k.watch(ctx, namespace, workers); err != nil {
+			return errors.Join(err, workers.Wait())
+		}
+	}
+	return workers.Wait()
+}
+
+// watch attends to all Pods that there are and that come, until the watch ends.
+func (k Kubelet) watch(ctx context.Context, namespace string, workers *errgroup.Group) error {
 	watcher, err := k.Client.Watch(ctx, &corev1.PodList{}, client.InNamespace(namespace))
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("watch pods: %w", err)
 	}
 	defer watcher.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case event, open := <-watcher.ResultChan():
-			if !open {
-				return errors.New("the watch of pods ended")
-			}
+	for event := range watcher.ResultChan() {
+		workers.Go(func() error {
 			if err := k.attend(ctx, event); err != nil && ctx.Err() == nil {
 				return err
 			}
-		}
+			return nil
+		})
 	}
+	return nil
 }
 
 func (k Kubelet) attend(ctx context.Context, event watch.Event) error {

@@ -185,6 +185,7 @@ func (e *environment) run(connection *rest.Config, setUp func(context.Context, c
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
+	<-mgr.Elected() // a cache that has not started waits for nothing
 	for _, kind := range []client.Object{
 		&agentsv1beta1.Sandbox{}, &extensionsv1beta1.SandboxWarmPool{}, &extensionsv1beta1.SandboxTemplate{}, &corev1.Namespace{},
 	} {

@@ -93,9 +93,9 @@ func parameters(info engine.RuleInfo) string {
 // TestDefaultsDenyOnlyWhatIsDecided keeps the default column to what is wrong for everybody.
 func TestDefaultsDenyOnlyWhatIsDecided(t *testing.T) {
 	denied := []string{
-		"automount-token", "capabilities-add", "dra", "ephemeral-in-template", "host-namespaces", "host-port", "hostpath",
-		"image-malformed", "one-volume-source", "privileged", "projected-identity", "pss-baseline", "runtimeclass-required",
-		"volume-binding",
+		"apparmor", "automount-token", "capabilities-add", "dra", "ephemeral-in-template", "host-namespaces", "host-port", "hostpath",
+		"image-malformed", "one-volume-source", "privileged", "probe-host", "proc-mount", "projected-identity", "pss-baseline",
+		"runtimeclass-required", "selinux", "sysctls", "volume-binding", "windows-hostprocess",
 	}
 	var got []string
 	for _, info := range catalogue(t) {

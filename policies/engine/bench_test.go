@@ -58,7 +58,7 @@ deny contains finding if {
 // TestEvaluateAllocations bounds what one decision of the library allocates: unlike its time, that does
 // not depend on the machine.
 func TestEvaluateAllocations(t *testing.T) {
-	const most, mostOfOneRule, mostOfAnotherKind = 2700, 30, 10
+	const most, mostOfOneRule, mostOfAnotherKind = 5200, 30, 10
 	in := threeContainers(t)
 	allocations := func(extras ...engine.Module) float64 {
 		e := loaded(t, "", extras...)

@@ -117,7 +117,7 @@ func (e *Engine) judge(ctx context.Context, s *set, p *program, v *variant, in I
 		return findings
 	}
 	req := request{variant: v, value: value, now: in.Now, documents: documents{
-		parameters: v.parameters, stock: &stock{inventory: e.inventory, namespace: in.Namespace.Name},
+		parameters: v.parameters, known: v.known, stock: &stock{inventory: e.inventory, namespace: in.Namespace.Name},
 	}}
 	found, err := e.run(ctx, e.budget/2, p.together, req)
 	if err == nil {

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -196,4 +197,40 @@ func FuzzImage(f *testing.F) {
 	}
 	query := helperQuery(f, "data.lib.images.parse(input)")
 	f.Fuzz(func(t *testing.T, text string) { checkImage(t, query, text) })
+}
+
+var cidrTexts = []string{
+	"10.0.0.0/8", "010.0.0.0/8", "10.0.0.1/8", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/08", "0.0.0.0/0", "::/0", "fc00::/7", "fd00::1/8",
+	"64:ff9b::/96", "::ffff:10.0.0.0/104", "::ffff:a00:0/104", "2001:0::/16", "FC00::/7", "1.2.3.4/32", "256.0.0.0/8", "", "/", "x/8", "fe80::%eth0/64",
+	"10.0.0.0/8 ", "1::/129", "10.0.0/8", "169.254.169.254/32",
+}
+
+// checkCIDR holds that a range is valid exactly if Go writes it the same way.
+func checkCIDR(tb testing.TB, query rego.PreparedEvalQuery, text string) {
+	tb.Helper()
+	if strings.ToValidUTF8(text, "") != text {
+		return
+	}
+	prefix, err := netip.ParsePrefix(text)
+	want := err == nil && !prefix.Addr().Is4In6() && prefix.Masked().String() == strings.ToLower(text)
+	if got := ask(tb, query, ast.String(text)) == "true"; got != want {
+		tb.Errorf("%q: valid is %v, Go says %v (%v)", text, got, want, err)
+	}
+}
+
+const cidrQuery = `count([1 | data.lib.cidrs.valid(input)]) == 1`
+
+func TestRangesAreThoseOfGo(t *testing.T) {
+	query := helperQuery(t, cidrQuery)
+	for _, text := range cidrTexts {
+		checkCIDR(t, query, text)
+	}
+}
+
+func FuzzCIDR(f *testing.F) {
+	for _, text := range cidrTexts {
+		f.Add(text)
+	}
+	query := helperQuery(f, cidrQuery)
+	f.Fuzz(func(t *testing.T, text string) { checkCIDR(t, query, text) })
 }

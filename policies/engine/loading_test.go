@@ -183,7 +183,7 @@ func TestLoadKeepsTheSetInForceOnErrors(t *testing.T) {
 // be refused. What the rest of the configuration says counts.
 func TestAnEntryAboutARuleThatDoesNotExistIsReported(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"a rule": {"{rules: {privilegd: {enforcement: Warn}, no-latest: {enforcement: Audit}}}", "policy.yaml: rules.privilegd: there is no rule privilegd; known are automount-token"},
+		"a rule": {"{rules: {privilegd: {enforcement: Warn}, no-latest: {enforcement: Audit}}}", "policy.yaml: rules.privilegd: there is no rule privilegd; known are access-mode"},
 		"an override": {
 			"{rules: {no-latest: {enforcement: Audit}}, overrides: [{name: a, namespaceSelector: {matchLabels: {a: b}}, rules: {privilegd: {enforcement: Warn}}}]}",
 			"policy.yaml: overrides[0].rules.privilegd: there is no rule privilegd",

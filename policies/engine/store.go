@@ -15,11 +15,14 @@ import (
 const (
 	parametersRoot = "parameters"
 	inventoryRoot  = "inventory"
+	// knownRoot is what Go reads of the parameters for the helpers.
+	knownRoot = "known"
 )
 
 // documents are the data of one evaluation.
 type documents struct {
 	parameters ast.Object
+	known      ast.Object
 	stock      *stock
 }
 
@@ -63,6 +66,9 @@ func (requestStore) Read(ctx context.Context, _ storage.Transaction, path storag
 	d, _ := ctx.Value(documentsKey{}).(documents)
 	if len(path) > 0 && path[0] == parametersRoot && d.parameters != nil {
 		return find(d.parameters, path[1:])
+	}
+	if len(path) > 0 && path[0] == knownRoot && d.known != nil {
+		return find(d.known, path[1:])
 	}
 	if len(path) > 0 && path[0] == inventoryRoot {
 		return d.stock.read(ctx, path[1:])

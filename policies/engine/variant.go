@@ -15,6 +15,8 @@ import (
 type variant struct {
 	enforcement map[string]Enforcement
 	parameters  ast.Object
+	// known are the quantities among the parameters, by their text.
+	known ast.Object
 }
 
 // variantOf returns the variant for a namespace. Those that no request has asked for are made when one does.
@@ -65,7 +67,28 @@ func (s *set) makeVariant(selected uint64) (*variant, error) {
 		return nil, fmt.Errorf("read the parameters: %w", err)
 	}
 	v.parameters, _ = value.(ast.Object)
+	known := ast.NewObject()
+	collectQuantities(document, known)
+	v.known = ast.NewObject(ast.Item(ast.StringTerm("quantities"), ast.NewTerm(known)))
 	return v, nil
+}
+
+// collectQuantities adds what of the document is text and a quantity.
+func collectQuantities(document any, known ast.Object) {
+	switch d := document.(type) {
+	case string:
+		if quantityGrammar.MatchString(d) {
+			known.Insert(ast.StringTerm(d), quantityTerm(d))
+		}
+	case []any:
+		for _, member := range d {
+			collectQuantities(member, known)
+		}
+	case map[string]any:
+		for _, member := range d {
+			collectQuantities(member, known)
+		}
+	}
 }
 
 // everOn says whether the rule is on anywhere.

@@ -24,6 +24,10 @@ by_path := input.containers if {
 }
 
 # METADATA
+# description: The Pod's spec and every container, by field path; each may have a securityContext and resources.
+owners := object.union(by_path, {pods.field_prefix: pods.spec})
+
+# METADATA
 # description: Containers that run on their own when the Pod starts, by field path.
 started := by_path if {
 	not pods.spec.ephemeralContainers

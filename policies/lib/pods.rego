@@ -19,8 +19,12 @@ prefix := path if {
 } else := "spec.podTemplate"
 
 # METADATA
+# description: The path of the Pod's spec.
+field_prefix := sprintf("%s.spec", [prefix])
+
+# METADATA
 # description: The path of a field of the Pod's spec.
-field(name) := sprintf("%s.spec.%s", [prefix, name])
+field(name) := sprintf("%s.%s", [field_prefix, name])
 
 # METADATA
 # description: >-

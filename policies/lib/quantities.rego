@@ -7,7 +7,6 @@
 package lib.quantities
 
 import data.lib.containers
-import data.lib.pods
 import data.lib.values
 
 # METADATA
@@ -27,11 +26,9 @@ at(path, written) := quantity if {
 resources := input.resources if {
 	is_object(input.resources)
 } else := {path: bounds |
-	some path, owner in owners
+	some path, owner in containers.owners
 	bounds := {bound: amounts(path, bound, owner) | some bound in ["limits", "requests"]}
 }
-
-owners := object.union(containers.by_path, {sprintf("%s.spec", [pods.prefix]): pods.spec})
 
 amounts(path, bound, owner) := {name: quantity |
 	some name, written in values.object_at(owner, ["resources", bound])
@@ -42,6 +39,14 @@ amounts(path, bound, owner) := {name: quantity |
 # METADATA
 # description: Whether the quantity is one and greater than zero.
 positive(quantity) if quantity.milli > 0
+
+# METADATA
+# description: >-
+#   The quantity that a parameter stands for, see at. The server reads those of parameters when it loads them;
+#   without that the same answer is computed here.
+of(written) := quantity if {
+	quantity := data.known.quantities[written]
+} else := parse(written)
 
 # METADATA
 # description: The quantity that a string or number stands for, see at.

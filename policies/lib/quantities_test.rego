@@ -113,3 +113,9 @@ test_the_servers_resources_are_used if {
 	quantities.resources == {"a": {}} with input as {"resources": {"a": {}}}
 	quantities.resources == {"spec.podTemplate.spec": {"limits": {}, "requests": {}}} with input as {"resources": "x"}
 }
+
+test_parameters_that_the_server_has_read if {
+	quantities.of("1") == {"milli": 7, "bytes": 8} with data.known.quantities as {"1": {"milli": 7, "bytes": 8}}
+	quantities.of("2") == {"milli": 2000, "bytes": 2} with data.known.quantities as {"1": {"milli": 7, "bytes": 8}}
+	quantities.of(1) == {"milli": 1000, "bytes": 1}
+}

@@ -41,3 +41,9 @@ test_allows[note] if {
 	some note, claims in {"empty": [], "null": null}
 	count(dra.deny) == 0 with input as fixtures.sandbox(claiming(claims))
 }
+
+test_names_the_claim_or_the_template[note] if {
+	some note, case in {"claim": [{"resourceClaimName": "a"}, "a"], "template": [{"resourceClaimTemplateName": "b"}, "b"], "neither": [{}, ""]}
+	some finding in dra.deny with input as fixtures.sandbox(fixtures.pod_with({"resourceClaims": [case[0]]}))
+	finding.value == case[1]
+}

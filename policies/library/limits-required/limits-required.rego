@@ -32,7 +32,7 @@ deny contains finding if {
 	some path, container in containers.started
 	some resource in required
 	not limited[path][resource]
-	not limited[pod][resource]
+	not limited[pods.field_prefix][resource]
 	finding := {
 		"message": sprintf("%s has no %s limit", [containers.label(container), resource]),
 		"field": sprintf("%s.resources.limits.%s", [path, resource]),
@@ -48,5 +48,3 @@ limited := {path: resources |
 	some path, bounds in quantities.resources
 	resources := {resource | some resource, quantity in bounds.limits; quantity.milli > 0}
 }
-
-pod := sprintf("%s.spec", [pods.prefix])

@@ -1,0 +1,47 @@
+# METADATA
+# title: Ranges of addresses
+# description: >-
+#   CIDR ranges as NetworkPolicies take them. The builtins pass over host bits and fail on leading zeros, so
+#   a range is checked before they see it.
+package lib.cidrs
+
+import data.lib.values
+
+# METADATA
+# description: The ipBlocks of the egress rules of a template, by field path.
+blocks[path] := block if {
+	some i, rule in values.collection_at(input, ["object", "spec", "networkPolicy", "egress"])
+	some j, peer in rule.to
+	block := values.given(peer, ["ipBlock"])
+	path := sprintf("spec.networkPolicy.egress[%v].to[%v].ipBlock", [i, j])
+}
+
+# METADATA
+# description: The ranges that a block has, by field.
+written(block) := object.union(
+	{"cidr": values.given_or(block, ["cidr"], "")},
+	{sprintf("except[%v]", [index]): text | some index, text in values.collection_at(block, ["except"])},
+)
+
+# METADATA
+# description: Whether the text is a range in canonical form, with its first address.
+valid(range) if {
+	family(range)
+	[address, length] := split(range, "/")
+	net.cidr_merge([range]) == {concat("/", [lower(address), length])}
+}
+
+# METADATA
+# description: IPv4 or IPv6, undefined when it is no range.
+family(range) := "IPv4" if {
+	is_string(range)
+	regex.match(`^(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2})/(?:[0-9]|[12][0-9]|3[0-2])$`, range)
+	net.cidr_is_valid(range)
+}
+
+family(range) := "IPv6" if {
+	is_string(range)
+	contains(range, ":")
+	regex.match(`^[0-9a-fA-F:]+/(?:0|[1-9][0-9]{0,2})$`, range)
+	net.cidr_is_valid(range)
+}

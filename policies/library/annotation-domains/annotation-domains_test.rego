@@ -1,0 +1,31 @@
+package policies.library.annotation_domains_test
+
+import data.lib.fixtures
+import data.policies.library.annotation_domains
+
+template(values) := object.union(fixtures.configured(fixtures.plain, {"allowedDomains": ["example.com"]}), {"pod": {"metadata": {"annotations": values}}})
+
+test_denies[key] if {
+	some key in ["k8s.v1.cni.cncf.io/networks", "badexample.com/a", "example.com.evil.com/a", "com/a"]
+	annotation_domains.deny == {{
+		"message": sprintf("annotations of %s are not allowed", [split(key, "/")[0]]),
+		"field": sprintf("spec.podTemplate.metadata.annotations[%s]", [key]),
+		"value": "x",
+	}} with input as template({key: "x", "example.com/a": "y"})
+}
+
+test_denies_a_claim if {
+	fixtures.fields(annotation_domains.deny) == {"spec.additionalPodMetadata.annotations[a.b/c]"} with input as {
+		"object": {"spec": {"additionalPodMetadata": {"annotations": {"a.b/c": "x"}}}},
+		"parameters": {"allowedDomains": ["example.com"]},
+	}
+}
+
+test_denies_without_parameters if {
+	count(annotation_domains.deny) == 1 with input as object.remove(template({"example.com/a": "x"}), ["parameters"])
+}
+
+test_allows[note] if {
+	some note, values in {"listed": {"example.com/a": "x"}, "below": {"team.example.com/a": "x"}, "no domain": {"note": "x"}, "empty": {}, "null": null}
+	count(annotation_domains.deny) == 0 with input as template(values)
+}

@@ -1,0 +1,87 @@
+# METADATA
+# title: No variables that take over
+# description: >-
+#   Some environment variables load code, or send traffic elsewhere, in a container that somebody else
+#   wrote. A name that ends in * stands for all that begin like it.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-container/
+# custom:
+#   id: claim-env
+#   code: SBX-037
+#   category: identity
+#   severity: high
+#   enforcement: Warn
+#   remediation: Choose another name.
+#   kinds: [SandboxClaim]
+#   controls: ["C-0316"]
+#   parameters:
+#     denyNames:
+#       description: Names that may not be set; a * at the end stands for anything.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       default:
+#         - LD_*
+#         - PATH
+#         - PYTHON*
+#         - NODE_OPTIONS
+#         - BASH_ENV
+#         - ENV
+#         - GIT_SSH_COMMAND
+#         - HTTP_PROXY
+#         - HTTPS_PROXY
+#         - ALL_PROXY
+#         - http_proxy
+#         - https_proxy
+#         - all_proxy
+#         - KUBERNETES_*
+#         - AWS_*
+#         - GOOGLE_*
+#     allowNames:
+#       description: Names that may be set all the same.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       default: []
+package policies.library.claim_env
+
+import data.lib.values
+
+deny contains finding if {
+	some index, variable in input.object.spec.env
+	name := values.string_at(variable, ["name"])
+	fault := wrong(name)
+	finding := {
+		"message": sprintf("the variable %q %s", [name, fault]),
+		"field": sprintf("spec.env[%d].name", [index]),
+		"value": name,
+	}
+}
+
+deny contains finding if {
+	some index, variable in input.object.spec.env
+	some earlier, other in input.object.spec.env
+	earlier < index
+	variable.name == other.name
+	object.get(variable, "containerName", "") == object.get(other, "containerName", "")
+	finding := {
+		"message": sprintf("the variable %q is set twice", [variable.name]),
+		"field": sprintf("spec.env[%d].name", [index]),
+		"value": variable.name,
+	}
+}
+
+wrong(name) := "can take over the container" if {
+	some pattern in values.collection_at(given, ["denyNames"])
+	matches(pattern, name)
+	not name in values.collection_at(given, ["allowNames"])
+}
+
+matches(pattern, name) if pattern == name
+
+matches(pattern, name) if {
+	endswith(pattern, "*")
+	startswith(name, trim_suffix(pattern, "*"))
+}
+
+default given := {}
+
+given := input.parameters

@@ -1,0 +1,65 @@
+package policies.library.egress_any_test
+
+import data.lib.fixtures
+import data.policies.library.egress_any
+
+policy(rules) := {
+	"object": {"spec": {"networkPolicy": {"egress": rules}}},
+	"parameters": {"minPrefix": 8, "minPrefixIPv6": 16, "requiredExcepts": ["10.0.0.0/8", "fc00::/7"]},
+}
+
+block(cidr, excepts) := {"to": [{"ipBlock": {"cidr": cidr, "except": excepts}}]}
+
+test_denies_no_peer[note] if {
+	some note, rule in {"absent": {}, "null": {"to": null}, "empty": {"to": []}, "ports only": {"ports": [{"port": 443}]}}
+	egress_any.deny == {{"message": "a rule without peers allows every address", "field": "spec.networkPolicy.egress[1].to", "value": ""}} with input as policy([block("192.0.2.0/24", []), rule])
+}
+
+test_denies_an_empty_peer[note] if {
+	some note, peer in {"empty": {}, "null": null}
+	egress_any.deny == {{"message": "an empty peer allows every address", "field": "spec.networkPolicy.egress[0].to[0]", "value": ""}} with input as policy([{"to": [peer]}])
+}
+
+test_denies_everything[note] if {
+	some note, case in {"IPv4": ["0.0.0.0/0", [], "10.0.0.0/8"], "IPv6": ["::/0", [], "fc00::/7"], "half": ["0.0.0.0/1", ["10.0.0.0/9"], "10.0.0.0/8"], "null": ["0.0.0.0/0", null, "10.0.0.0/8"]}
+	egress_any.deny == {{
+		"message": sprintf("the range covers %s", [case[2]]),
+		"field": "spec.networkPolicy.egress[0].to[0].ipBlock.except",
+		"value": case[0],
+	}} with input as policy([block(case[0], case[1])])
+}
+
+test_denies_halves_together if {
+	{"message": "the ranges together cover 10.0.0.0/7", "field": "spec.networkPolicy.egress", "value": "10.0.0.0/7"} in egress_any.deny with input as policy([block("10.0.0.0/8", []), block("11.0.0.0/8", [])])
+}
+
+test_denies_what_is_no_range[text] if {
+	some text in ["010.0.0.0/8", "10.0.0.1/8", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/08", "fd00::1/8", "x", "", 7]
+	egress_any.deny == {{
+		"message": "is not a range such as 192.0.2.0/24, written as its first address",
+		"field": "spec.networkPolicy.egress[0].to[0].ipBlock.cidr",
+		"value": text,
+	}} with input as policy([block(text, [])])
+}
+
+test_denies_an_except_that_is_no_range if {
+	fixtures.fields(egress_any.deny) == {"spec.networkPolicy.egress[0].to[0].ipBlock.except[1]"} with input as policy([block("192.0.2.0/24", ["192.0.2.0/25", "192.0.2.129/25"])])
+}
+
+test_allows[note] if {
+	some note, rules in {
+		"the least prefix": [block("12.0.0.0/8", [])],
+		"the least prefix of IPv6": [block("2001::/16", [])],
+		"everything but": [block("0.0.0.0/0", ["10.0.0.0/8"])],
+		"everything but more": [block("::/0", ["fc00::/6"])],
+		"pods": [{"to": [{"podSelector": {}}]}],
+		"no rule": [],
+		"null": null,
+	}
+	count(egress_any.deny) == 0 with input as policy(rules)
+}
+
+test_without_parameters_width_counts_together if {
+	count(egress_any.deny) == 1 with input as {"object": {"spec": {"networkPolicy": {"egress": [block("10.0.0.0/8", []), block("11.0.0.0/8", [])]}}}}
+	count(egress_any.deny) == 0 with input as {"object": {"spec": {"networkPolicy": {"egress": [block("10.0.0.0/8", [])]}}}}
+}

@@ -1,0 +1,31 @@
+package policies.library.egress_metadata_test
+
+import data.policies.library.egress_metadata
+
+policy(cidr, excepts) := {
+	"object": {"spec": {"networkPolicy": {"egress": [{"to": [{"ipBlock": {"cidr": cidr, "except": excepts}}]}]}}},
+	"parameters": {"metadataCIDRs": ["169.254.169.254/32", "fd00:ec2::254/128"]},
+}
+
+test_denies[note] if {
+	some note, case in {
+		"everything": ["0.0.0.0/0", [], "169.254.169.254/32"],
+		"the address": ["169.254.169.254/32", null, "169.254.169.254/32"],
+		"IPv6": ["fd00::/8", ["fd01::/16"], "fd00:ec2::254/128"],
+		"another except": ["0.0.0.0/0", ["169.254.0.0/17", "x"], "169.254.169.254/32"],
+	}
+	egress_metadata.deny == {{
+		"message": sprintf("the range covers the metadata service at %s", [case[2]]),
+		"field": "spec.networkPolicy.egress[0].to[0].ipBlock.except",
+		"value": case[0],
+	}} with input as policy(case[0], case[1])
+}
+
+test_allows[note] if {
+	some note, case in {"left out": ["0.0.0.0/0", ["169.254.0.0/16"]], "elsewhere": ["192.0.2.0/24", []], "no range": ["x", []]}
+	count(egress_metadata.deny) == 0 with input as policy(case[0], case[1])
+}
+
+test_allows_no_policy if {
+	count(egress_metadata.deny) == 0 with input as {"object": {"spec": {}}, "parameters": {"metadataCIDRs": ["169.254.169.254/32"]}}
+}

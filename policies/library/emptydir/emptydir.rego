@@ -1,0 +1,71 @@
+# METADATA
+# title: Bounded scratch space
+# description: >-
+#   An emptyDir without a limit fills the disk of the node, one in memory the memory of the Sandbox.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/storage/volumes/
+# custom:
+#   id: emptydir
+#   code: SBX-054
+#   category: resources
+#   severity: medium
+#   enforcement: "Off"
+#   remediation: Set emptyDir.sizeLimit within the ceiling.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   parameters:
+#     maxSize:
+#       description: The largest limit on disk.
+#       type: string
+#       minLength: 1
+#       default: 50Gi
+#     maxMemorySize:
+#       description: The largest limit in memory.
+#       type: string
+#       minLength: 1
+#       default: 4Gi
+package policies.library.emptydir
+
+import data.lib.quantities
+import data.lib.values
+import data.lib.volumes
+
+deny contains finding if {
+	some path, volume in volumes.by_path
+	directory := volume.emptyDir
+	directory != null
+	field := sprintf("%s.emptyDir.sizeLimit", [path])
+	written := values.given_or(directory, ["sizeLimit"], "")
+	not bounded(field, written, medium(directory))
+	finding := {
+		"message": sprintf("%s has no size limit within %s", [volumes.label(volume), most(medium(directory))]),
+		"field": field,
+		"value": written,
+	}
+}
+
+deny contains finding if {
+	some path, volume in volumes.by_path
+	value := medium(volume.emptyDir)
+	not value in {"", "Memory"}
+	finding := {
+		"message": sprintf("%s is of a medium other than disk and memory", [volumes.label(volume)]),
+		"field": sprintf("%s.emptyDir.medium", [path]),
+		"value": value,
+	}
+}
+
+medium(directory) := values.given_or(directory, ["medium"], "")
+
+bounded(field, written, of) if {
+	quantity := quantities.at(field, written)
+	quantity.bytes > 0
+	quantity.bytes <= quantities.of(most(of)).bytes
+}
+
+most("Memory") := values.given_or(given, ["maxMemorySize"], "0")
+
+most(of) := values.given_or(given, ["maxSize"], "0") if of != "Memory"
+
+default given := {}
+
+given := input.parameters

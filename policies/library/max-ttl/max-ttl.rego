@@ -1,0 +1,62 @@
+# METADATA
+# title: No end too far away
+# description: >-
+#   The end of a Sandbox is at most a set time away from its beginning, however often it is put off.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/workloads/controllers/ttlafterfinished/
+# custom:
+#   id: max-ttl
+#   code: SBX-059
+#   category: lifecycle
+#   severity: low
+#   enforcement: Warn
+#   remediation: Choose an earlier shutdownTime.
+#   kinds: [Sandbox, SandboxClaim]
+#   parameters:
+#     maxHours:
+#       description: Hours from the beginning to the latest end.
+#       type: integer
+#       minimum: 1
+#       default: 720
+package policies.library.max_ttl
+
+import data.lib.values
+
+deny contains finding if {
+	some field, end in ends
+	end != before[field]
+	not in_time(end)
+	finding := {
+		"message": sprintf("it ends more than %d hours after it began", [hours]),
+		"field": field,
+		"value": end,
+	}
+}
+
+ends[field] := end if {
+	some field, path in paths
+	end := values.given(input.object, path)
+}
+
+before[field] := values.given_or(old, path, "") if some field, path in paths
+
+paths := {
+	"spec.shutdownTime": ["spec", "shutdownTime"],
+	"spec.lifecycle.shutdownTime": ["spec", "lifecycle", "shutdownTime"],
+}
+
+default old := {}
+
+old := input.old_object
+
+in_time(end) if time.parse_rfc3339_ns(end) <= begun + ((hours * 3600) * 1000000000)
+
+# A new object has no creation time yet.
+begun := time.parse_rfc3339_ns(created) if {
+	created := values.string_at(input.object, ["metadata", "creationTimestamp"])
+	created != ""
+} else := time.parse_rfc3339_ns(input.now)
+
+default hours := 720
+
+hours := values.given(input.parameters, ["maxHours"])

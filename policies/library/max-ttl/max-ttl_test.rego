@@ -1,0 +1,50 @@
+package policies.library.max_ttl_test
+
+import data.policies.library.max_ttl
+
+at(end) := {
+	"now": "2026-01-01T00:00:00Z",
+	"object": {"spec": {"shutdownTime": end}},
+	"parameters": {"maxHours": 24},
+}
+
+created(request) := object.union(request, {"object": {"metadata": {"creationTimestamp": "2025-12-31T12:00:00Z"}}})
+
+test_denies_what_is_too_late if {
+	max_ttl.deny == {{
+		"message": "it ends more than 24 hours after it began",
+		"field": "spec.shutdownTime",
+		"value": "2026-01-02T00:00:01Z",
+	}} with input as at("2026-01-02T00:00:01Z")
+}
+
+test_denies_a_claim if {
+	max_ttl.deny == {{
+		"message": "it ends more than 720 hours after it began",
+		"field": "spec.lifecycle.shutdownTime",
+		"value": "2026-01-31T00:00:01Z",
+	}} with input as {"now": "2026-01-01T00:00:00Z", "object": {"spec": {"lifecycle": {"shutdownTime": "2026-01-31T00:00:01Z"}}}}
+}
+
+test_denies_what_is_put_off if {
+	count(max_ttl.deny) == 1 with input as object.union(created(at("2026-01-01T12:00:01Z")), {"old_object": {"spec": {"shutdownTime": "2026-01-01T11:00:00Z"}}})
+}
+
+test_allows_what_is_not_changed if {
+	count(max_ttl.deny) == 0 with input as object.union(created(at("2027-01-01T12:00:01Z")), {"old_object": {"spec": {"shutdownTime": "2027-01-01T12:00:01Z"}}})
+}
+
+test_allows[note] if {
+	some note, end in {"the last moment": "2026-01-02T00:00:00Z", "another zone": "2026-01-02T02:00:00+02:00", "past": "2020-01-01T00:00:00Z"}
+	count(max_ttl.deny) == 0 with input as at(end)
+}
+
+test_allows_the_last_moment_after_creation if {
+	count(max_ttl.deny) == 0 with input as created(at("2026-01-01T12:00:00Z"))
+	count(max_ttl.deny) == 1 with input as created(at("2026-01-01T12:00:01Z"))
+}
+
+test_allows_no_end[note] if {
+	some note, spec in {"absent": {}, "null": {"shutdownTime": null}}
+	count(max_ttl.deny) == 0 with input as {"now": "2026-01-01T00:00:00Z", "object": {"spec": spec}}
+}

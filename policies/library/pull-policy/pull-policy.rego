@@ -1,0 +1,40 @@
+# METADATA
+# title: Tags are pulled again
+# description: >-
+#   A node keeps what it pulled. With a tag and without Always, a Sandbox may run an old image, or one
+#   of another tenant that it has no right to pull.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/containers/images/
+# custom:
+#   id: pull-policy
+#   code: SBX-044
+#   category: images
+#   severity: low
+#   enforcement: "Off"
+#   remediation: Set imagePullPolicy to Always, or name a digest.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+package policies.library.pull_policy
+
+import data.lib.containers
+import data.lib.images
+
+deny contains finding if {
+	some path, container in containers.by_path
+	reference := images.parsed[sprintf("%s.image", [path])]
+	reference.digest == ""
+	policy := effective(container, reference)
+	policy != "Always"
+	finding := {
+		"message": sprintf("%s may run an image that the node kept", [containers.label(container)]),
+		"field": sprintf("%s.imagePullPolicy", [path]),
+		"value": policy,
+	}
+}
+
+# Kubernetes pulls always what has no tag or the tag latest, unless the container says otherwise.
+effective(container, reference) := policy if {
+	policy := container.imagePullPolicy
+	not policy in {null, ""}
+} else := "Always" if {
+	reference.tag in {"", "latest"}
+} else := "IfNotPresent"

@@ -1,0 +1,39 @@
+# METADATA
+# title: Not root
+# description: >-
+#   A process that is root in its container is one fault of the kernel or runtime away from being root
+#   of the node.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/tasks/configure-pod-container/security-context/
+# custom:
+#   id: run-as-non-root
+#   code: SBX-020
+#   category: isolation
+#   severity: medium
+#   enforcement: "Off"
+#   remediation: Set securityContext.runAsNonRoot to true and use an image that runs as another user.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["PSS:runAsNonRoot", "CIS 5.2.7", "NSA:C-0013"]
+package policies.library.run_as_non_root
+
+import data.lib.containers
+import data.lib.pods
+import data.lib.values
+
+deny contains finding if {
+	some path, container in containers.by_path
+	not other_than_root(container)
+	finding := {
+		"message": sprintf("%s may run as root", [containers.label(container)]),
+		"field": sprintf("%s.securityContext.runAsNonRoot", [path]),
+		"value": effective(container),
+	}
+}
+
+# What the container says counts, and what the Pod says where it is silent.
+effective(container) := value if {
+	value := container.securityContext.runAsNonRoot
+	value != null
+} else := values.given_or(pods.spec, ["securityContext", "runAsNonRoot"], "")
+
+other_than_root(container) if effective(container) == true

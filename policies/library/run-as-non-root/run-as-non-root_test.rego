@@ -1,0 +1,35 @@
+package policies.library.run_as_non_root_test
+
+import data.lib.fixtures
+import data.policies.library.run_as_non_root
+
+changed(list, pod, value) := fixtures.sandbox(object.union(
+	fixtures.with_container(list, {"securityContext": {"runAsNonRoot": value}}),
+	{"securityContext": {"runAsNonRoot": pod}},
+))
+
+test_denies_in_every_list[list] if {
+	some list in ["initContainers", "ephemeralContainers"]
+	spec := {list: [fixtures.container], "containers": []}
+	run_as_non_root.deny == {{
+		"message": `container "main" may run as root`,
+		"field": sprintf("spec.podTemplate.spec.%s[0].securityContext.runAsNonRoot", [list]),
+		"value": "",
+	}} with input as fixtures.sandbox(spec)
+}
+
+test_denies[note] if {
+	some note, values in {"false over true": [true, false], "neither": [null, null], "text": [null, "true"], "false of the Pod": [false, null]}
+	fixtures.fields(run_as_non_root.deny) == {"spec.podTemplate.spec.containers[0].securityContext.runAsNonRoot"} with input as changed("containers", values[0], values[1])
+}
+
+test_allows[note] if {
+	some note, values in {"the Pod's": [true, null], "its own": [null, true], "true over false": [false, true]}
+	count(run_as_non_root.deny) == 0 with input as changed("containers", values[0], values[1])
+}
+
+test_denies_for_kinds_with_a_borrowed_pod[kind] if {
+	some kind, path in fixtures.borrowed
+	request := fixtures.as_kind(fixtures.configured(fixtures.plain, {}), kind, path)
+	fixtures.fields(run_as_non_root.deny) == {"template.spec.podTemplate.spec.containers[0].securityContext.runAsNonRoot"} with input as request
+}

@@ -1,0 +1,43 @@
+# METADATA
+# title: No annotations for the runtime
+# description: >-
+#   Annotations for gVisor, Kata, containerd and CRI-O weaken the isolation from within the manifest.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/
+# custom:
+#   id: runtime-annotations
+#   code: SBX-004
+#   category: isolation
+#   severity: critical
+#   enforcement: Warn
+#   remediation: Remove the annotation.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   parameters:
+#     allowed:
+#       description: Annotations that may be set all the same.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       default: []
+package policies.library.runtime_annotations
+
+import data.lib.labels
+
+deny contains finding if {
+	some source in labels.of_pods
+	some key, value in source.annotations
+	steers(key)
+	not allowed(key)
+	finding := {
+		"message": sprintf("the annotation %s steers the container runtime", [key]),
+		"field": sprintf("%s[%s]", [source.annotations_path, key]),
+		"value": value,
+	}
+}
+
+steers(key) if {
+	some prefix in ["dev.gvisor.", "io.katacontainers.", "io.kubernetes.cri-o.", "io.kubernetes.cri.", "io.containerd."]
+	startswith(key, prefix)
+}
+
+# Apart from the rule: within it, absent parameters would leave the whole rule undefined.
+allowed(key) if key in input.parameters.allowed

@@ -1,0 +1,41 @@
+# METADATA
+# title: Storage classes from a list
+# description: >-
+#   The storage class decides what a volume costs and who else can reach it. Leaving it out takes the
+#   default of the cluster, which has to be on the list as well.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/storage/persistent-volumes/
+# custom:
+#   id: storage-class
+#   code: SBX-074
+#   category: storage
+#   severity: medium
+#   enforcement: "Off"
+#   remediation: Name a storage class that the platform team allows.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["CIS 5.1.9"]
+#   at_least_one: [allowed]
+#   parameters:
+#     allowed:
+#       description: Storage classes that may be used; "" stands for the default of the cluster.
+#       type: array
+#       items: {type: string}
+#       default: []
+package policies.library.storage_class
+
+import data.lib.values
+import data.lib.volumes
+
+deny contains finding if {
+	some path, spec in volumes.claims
+	class := values.given_or(spec, ["storageClassName"], "")
+	not allowed(class)
+	finding := {
+		"message": sprintf("the storage class %q is not allowed", [values.text(class)]),
+		"field": sprintf("%s.storageClassName", [path]),
+		"value": class,
+	}
+}
+
+# Apart from the rule: within it, absent parameters would leave the whole rule undefined.
+allowed(class) if class in input.parameters.allowed

@@ -1,0 +1,32 @@
+package policies.library.storage_class_test
+
+import data.lib.fixtures
+import data.policies.library.storage_class
+
+claim(spec) := {"object": {"spec": {"volumeClaimTemplates": [{"spec": spec}]}}, "parameters": {"allowed": ["standard"]}}
+
+test_denies[note] if {
+	some note, case in {"another": [{"storageClassName": "fast"}, "fast"], "absent": [{}, ""], "null": [{"storageClassName": null}, ""], "empty": [{"storageClassName": ""}, ""]}
+	storage_class.deny == {{
+		"message": sprintf("the storage class %q is not allowed", [case[1]]),
+		"field": "spec.volumeClaimTemplates[0].spec.storageClassName",
+		"value": case[1],
+	}} with input as claim(case[0])
+}
+
+test_denies_an_ephemeral_volume if {
+	spec := fixtures.with_volumes([{"name": "a", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}])
+	fixtures.fields(storage_class.deny) == {"spec.podTemplate.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.storageClassName"} with input as fixtures.sandbox(spec)
+}
+
+test_denies_without_parameters if {
+	count(storage_class.deny) == 1 with input as object.remove(claim({"storageClassName": "standard"}), ["parameters"])
+}
+
+test_allows if {
+	count(storage_class.deny) == 0 with input as claim({"storageClassName": "standard"})
+}
+
+test_allows_the_plain_sandbox if {
+	count(storage_class.deny) == 0 with input as fixtures.sandbox(fixtures.plain)
+}

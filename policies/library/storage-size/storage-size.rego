@@ -1,0 +1,79 @@
+# METADATA
+# title: Bounded storage
+# description: >-
+#   Volumes outlive the Pod, and so does what they cost.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/storage/persistent-volumes/
+# custom:
+#   id: storage-size
+#   code: SBX-076
+#   category: storage
+#   severity: medium
+#   enforcement: Warn
+#   remediation: Ask for less, or ask the platform team to raise the ceiling.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   parameters:
+#     maxSize:
+#       description: The largest volume.
+#       type: string
+#       minLength: 1
+#       default: 100Gi
+#     maxTotal:
+#       description: The most that the volumes of one object may ask for together.
+#       type: string
+#       minLength: 1
+#       default: 500Gi
+#     maxCount:
+#       description: The most volumes of one object.
+#       type: integer
+#       minimum: 0
+#       default: 10
+package policies.library.storage_size
+
+import data.lib.quantities
+import data.lib.values
+import data.lib.volumes
+
+deny contains finding if {
+	some path, size in sizes
+	not within(size)
+	finding := {
+		"message": sprintf("the size is not one up to %s", [values.text(given.maxSize)]),
+		"field": sprintf("%s.resources.requests.storage", [path]),
+		"value": values.given_or(volumes.claims[path], ["resources", "requests", "storage"], ""),
+	}
+}
+
+deny contains finding if {
+	sum([size.bytes | some size in sizes]) > quantities.of(given.maxTotal).bytes
+	finding := {
+		"message": sprintf("the volumes together are larger than %s", [given.maxTotal]),
+		"field": "spec.volumeClaimTemplates",
+		"value": "",
+	}
+}
+
+deny contains finding if {
+	number := count(sizes)
+	number > given.maxCount
+	finding := {
+		"message": sprintf("there are %d volumes, at most %d are allowed", [number, given.maxCount]),
+		"field": "spec.volumeClaimTemplates",
+		"value": number,
+	}
+}
+
+sizes := {path: size |
+	some path, spec in volumes.claims
+	written := values.given_or(spec, ["resources", "requests", "storage"], "")
+	size := quantities.at(sprintf("%s.resources.requests.storage", [path]), written)
+}
+
+within(size) if {
+	size.bytes > 0
+	size.bytes <= quantities.of(given.maxSize).bytes
+}
+
+default given := {"maxSize": "0", "maxTotal": "0", "maxCount": 0}
+
+given := input.parameters

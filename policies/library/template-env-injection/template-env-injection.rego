@@ -1,0 +1,38 @@
+# METADATA
+# title: Templates keep their environment
+# description: >-
+#   A template that lets claims override its environment variables runs what the tenant says.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/configuration/
+# custom:
+#   id: template-env-injection
+#   code: SBX-038
+#   category: identity
+#   severity: high
+#   enforcement: Warn
+#   remediation: Leave the field out or set it to Disallowed.
+#   kinds: [SandboxTemplate]
+#   controls: ["C-0316"]
+#   parameters:
+#     allowedModes:
+#       description: Modes that may be set, besides Disallowed.
+#       type: array
+#       items: {enum: [Allowed, Overrides]}
+#       default: [Allowed]
+package policies.library.template_env_injection
+
+import data.lib.values
+
+deny contains finding if {
+	value := input.object.spec.envVarsInjectionPolicy
+	not value in {null, "", "Disallowed"}
+	not allowed(value)
+	finding := {
+		"message": sprintf("claims may set environment variables: the mode is %s", [values.text(value)]),
+		"field": "spec.envVarsInjectionPolicy",
+		"value": value,
+	}
+}
+
+# Apart from the rule: within it, absent parameters would leave the whole rule undefined.
+allowed(value) if value in input.parameters.allowedModes

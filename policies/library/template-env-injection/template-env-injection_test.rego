@@ -1,0 +1,31 @@
+package policies.library.template_env_injection_test
+
+import data.policies.library.template_env_injection
+
+template(value) := {"object": {"spec": {"envVarsInjectionPolicy": value}}, "parameters": {"allowedModes": ["Allowed"]}}
+
+test_denies[value] if {
+	some value in ["Overrides", "allowed", 7]
+	count(template_env_injection.deny) == 1 with input as template(value)
+}
+
+test_says_what_is_wrong if {
+	template_env_injection.deny == {{
+		"message": "claims may set environment variables: the mode is Overrides",
+		"field": "spec.envVarsInjectionPolicy",
+		"value": "Overrides",
+	}} with input as template("Overrides")
+}
+
+test_denies_without_parameters if {
+	count(template_env_injection.deny) == 1 with input as object.remove(template("Allowed"), ["parameters"])
+}
+
+test_allows[note] if {
+	some note, value in {"listed": "Allowed", "default": "Disallowed", "empty": "", "null": null}
+	count(template_env_injection.deny) == 0 with input as template(value)
+}
+
+test_allows_what_is_absent if {
+	count(template_env_injection.deny) == 0 with input as {"object": {"spec": {}}}
+}

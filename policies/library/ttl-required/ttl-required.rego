@@ -1,0 +1,44 @@
+# METADATA
+# title: An end for every Sandbox
+# description: >-
+#   A Sandbox without an end runs, and costs, until somebody remembers it.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/workloads/controllers/ttlafterfinished/
+# custom:
+#   id: ttl-required
+#   code: SBX-058
+#   category: lifecycle
+#   severity: low
+#   enforcement: "Off"
+#   remediation: Set spec.shutdownTime; for a claim spec.lifecycle.shutdownTime or ttlSecondsAfterFinished.
+#   kinds: [Sandbox, SandboxClaim]
+package policies.library.ttl_required
+
+import data.lib.values
+
+deny contains finding if {
+	field := fields[input.kind]
+	not ends
+	finding := {
+		"message": "nothing says when it ends",
+		"field": field,
+		"value": "",
+	}
+}
+
+fields := {"Sandbox": "spec.shutdownTime", "SandboxClaim": "spec.lifecycle.shutdownTime"}
+
+ends if {
+	input.kind == "Sandbox"
+	values.string_at(input.object, ["spec", "shutdownTime"]) != ""
+}
+
+ends if {
+	input.kind == "SandboxClaim"
+	values.string_at(input.object, ["spec", "lifecycle", "shutdownTime"]) != ""
+}
+
+ends if {
+	input.kind == "SandboxClaim"
+	is_number(input.object.spec.lifecycle.ttlSecondsAfterFinished)
+}

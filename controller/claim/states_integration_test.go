@@ -197,7 +197,10 @@ func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
 	e.restart()
 	e.jump("claim", 0)
 	e.eventually("the new controller has looked", func() error {
-		if e.reconciler.memory.records[client.ObjectKey{Namespace: e.namespace, Name: "claim"}] == nil {
+		known := &e.reconciler.memory
+		known.mu.Lock()
+		defer known.mu.Unlock()
+		if known.records[client.ObjectKey{Namespace: e.namespace, Name: "claim"}] == nil {
 			return errors.New("it has not")
 		}
 		return nil

@@ -141,8 +141,14 @@ stories: $(CLUSTER)
 test: unit integration test-policies e2e ## Everything: unit tests, real apiserver, policy tests, user stories
 
 .PHONY: bench
-bench: ## Benchmarks of the decision path: allocations count, times do not
+bench: ## What a decision and a thousand Sandboxes cost: counts, bytes and writes
 	@go test -run '^$$' -bench . -benchmem ./policies/... ./webhook/... ./controller/...
+	@go test -tags integration -run '^$$' -bench . -benchtime 1x ./e2e/bench
+
+.PHONY: test-long
+test-long: ## The property tests with many more random sequences
+	@PROPERTY_SEQUENCES=500 CLAIM_ROUNDS=20 go test -tags integration -timeout 90m \
+		-run 'TestAnySequence|TestOneSandbox' ./controller/sandbox ./controller/claim
 
 ##@ Tools, pinned in .tools/go.mod
 TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen

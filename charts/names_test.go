@@ -21,7 +21,7 @@ var everything = []string{
 
 // namespaced are the kinds of the chart that live in a namespace.
 var namespaced = map[string]bool{
-	"Certificate": true, "ConfigMap": true, "Deployment": true, "HorizontalPodAutoscaler": true, "Issuer": true, "Job": true,
+	"Certificate": true, "ConfigMap": true, "Deployment": true, "HorizontalPodAutoscaler": true, "Issuer": true, "Job": true, "Pod": true,
 	"NetworkPolicy": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "Service": true,
 	"ServiceAccount": true, "ServiceMonitor": true,
 }

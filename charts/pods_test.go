@@ -37,6 +37,9 @@ func pods(r rendered) []pod {
 	for _, j := range all[*batchv1.Job](r) {
 		add("Job "+j.Name, &j.Spec.Template)
 	}
+	for _, p := range all[*corev1.Pod](r) {
+		add("Pod "+p.Name, &corev1.PodTemplateSpec{ObjectMeta: p.ObjectMeta, Spec: p.Spec})
+	}
 	return found
 }
 
@@ -49,11 +52,11 @@ func nested(o object, path ...string) string {
 func workloads(t *testing.T, r rendered) []pod {
 	t.Helper()
 	found := pods(r)
-	if len(found) != 3 {
-		t.Fatalf("%d workloads, want controller, webhook and clean-up", len(found))
+	if len(found) != 4 {
+		t.Fatalf("%d workloads, want controller, webhook, clean-up and preflight", len(found))
 	}
 	for kind := range kinds(r) {
-		if slices.Contains([]string{"Pod", "DaemonSet", "StatefulSet", "CronJob", "ReplicaSet"}, kind) {
+		if slices.Contains([]string{"DaemonSet", "StatefulSet", "CronJob", "ReplicaSet"}, kind) {
 			t.Fatalf("the tests do not look into a %s", kind)
 		}
 	}
@@ -199,7 +202,7 @@ func TestNumbersBecomeText(t *testing.T) {
 		"crds.labels.n=4", "crds.annotations.n=5", "platform.router.podLabels.v=2", "platform.cluster.dns.podLabels.v=1")
 	r := render(t, install{withCRDs: true, set: append(set, everything...)})
 	for _, p := range workloads(t, r) {
-		if strings.HasPrefix(p.owner, "Job") {
+		if !strings.HasPrefix(p.owner, "Deployment") {
 			continue
 		}
 		if p.labels["build"] != "123" || p.annotations["build"] != "1e3" || p.spec.NodeSelector["pool"] != "7" {

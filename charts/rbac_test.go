@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/release"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -190,6 +191,9 @@ func TestCleanUpStandsAlone(t *testing.T) {
 			}
 			continue
 		}
+		if o.GetLabels()["app.kubernetes.io/component"] == "preflight" {
+			continue
+		}
 		weights[o.GetKind()] = o.GetAnnotations()["helm.sh/hook-weight"]
 		for key, want := range map[string]string{"helm.sh/hook": "pre-delete", "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded"} {
 			if got := o.GetAnnotations()[key]; got != want {
@@ -214,7 +218,50 @@ func TestCleanUpStandsAlone(t *testing.T) {
 		!allows(list, "delete", "admissionregistration.k8s.io", "validatingwebhookconfigurations", h.validateObject.GetName()) {
 		t.Error("the clean-up may not delete the webhook configurations")
 	}
-	if named[*corev1.ServiceAccount](t, r, spec.ServiceAccountName); len(render(t, install{set: []string{"cleanup.enabled=false"}}).Hooks) != 0 {
-		t.Error("hooks are rendered though the clean-up is off")
+	named[*corev1.ServiceAccount](t, r, spec.ServiceAccountName)
+	for _, hook := range render(t, install{set: []string{"cleanup.enabled=false"}}).Hooks {
+		if slices.Contains(hook.Events, release.HookPreDelete) {
+			t.Errorf("%s is rendered though the clean-up is off", hook.Name)
+		}
+	}
+}
+
+// helm test runs the preflight, which may do in the release's namespace what it needs and
+// nothing elsewhere. Its Pod stays, for its log.
+func TestThePreflightIsATest(t *testing.T) {
+	in := elsewhere
+	in.set = []string{"image.pullSecrets={one,two}"}
+	r := render(t, in)
+	for _, o := range r.objects {
+		if o.GetLabels()["app.kubernetes.io/component"] != "preflight" {
+			continue
+		}
+		want := map[string]string{"helm.sh/hook": "test", "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded"}
+		if o.GetKind() == "Pod" {
+			want["helm.sh/hook-delete-policy"] = "before-hook-creation"
+		}
+		for key, value := range want {
+			if got := o.GetAnnotations()[key]; !o.hook || got != value {
+				t.Errorf("%s: a hook %t, %s is %q, want %q", o, o.hook, key, got, value)
+			}
+		}
+	}
+	spec := named[*corev1.Pod](t, r, "q7-blue-preflight").Spec
+	image := spec.Containers[0].Image
+	want := []string{
+		"preflight", "--namespace=tools-west", "--image=" + image, "--pull-secrets=one,two", "--config=/etc/agent-sandbox/platform.yaml",
+	}
+	if diff := cmp.Diff(want, spec.Containers[0].Args); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	list := rules(r)
+	role, cluster := list["Role q7-blue-preflight"], list["ClusterRole q7-blue-preflight.tools-west"]
+	for _, verb := range []string{"create", "get", "delete"} {
+		if !allows(role, verb, "", "pods", "any") || allows(cluster, verb, "", "pods", "any") {
+			t.Errorf("the preflight may not %s Pods of the namespace, or those of every namespace", verb)
+		}
+	}
+	if !allows(role, "create", "networking.k8s.io", "networkpolicies", "any") || !allows(cluster, "list", "node.k8s.io", "runtimeclasses", "any") {
+		t.Error("the preflight may not try what it has to")
 	}
 }

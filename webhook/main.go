@@ -22,8 +22,10 @@ const commandCleanup = "cleanup"
 
 // Main runs the command with its arguments: it serves, or cleans up.
 func Main(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) > 0 && args[0] == commandCleanup {
-		return cleanup(ctx, args[1:], out)
+	if len(args) > 0 {
+		if run, is := commands[args[0]]; is {
+			return run(ctx, args[1:], out)
+		}
 	}
 	var o Options
 	var logging zap.Options

@@ -70,6 +70,18 @@ func (h Helm) Install(ctx context.Context, environments []string, set ...string)
 	return err
 }
 
+// Test runs the tests of the release, as helm test does.
+func (h Helm) Test() error {
+	config, err := h.configuration()
+	if err != nil {
+		return err
+	}
+	test := action.NewReleaseTesting(config)
+	test.Namespace, test.Timeout = h.Namespace, helmTimeout
+	_, err = test.Run(h.Release)
+	return err
+}
+
 // Uninstall removes the release and waits until it is gone.
 func (h Helm) Uninstall() error {
 	config, err := h.configuration()

@@ -1,0 +1,111 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+// MetadataAddresses are where clouds tell a Pod who it is.
+var MetadataAddresses = []string{"169.254.169.254:80", "[fd00:ec2::254]:80", "100.100.100.200:80", "168.63.129.16:80"}
+
+// Findings are what the probes saw.
+type Findings struct {
+	// Server is the address that both probes tried.
+	Server string
+	// Open and Denied are the answers of a Pod without a policy, and of one that a policy
+	// denies everything.
+	Open, Denied Answers
+	// RuntimeClasses says of each class of the cluster why no Pod runs under it; empty if
+	// one does.
+	RuntimeClasses map[string]string
+}
+
+// Report puts the findings into words, one line a subject, and lists what makes the
+// cluster unfit for the tiers of the platform.
+func (f Findings) Report(p *config.Platform) (lines, faults []string) {
+	line, fault := f.enforcement()
+	lines = append(lines, line)
+	if fault {
+		faults = append(faults, line)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.RuntimeClasses)) {
+		lines = append(lines, runtimeClass(name, f.RuntimeClasses[name]))
+	}
+	if len(f.RuntimeClasses) == 0 {
+		lines = append(lines, "RuntimeClasses: the cluster has none. Sandboxes share the kernel of their node.")
+	}
+	lines = append(lines, f.metadata()...)
+	for _, name := range slices.Sorted(maps.Keys(p.Tiers)) {
+		line, fault := f.tier(name, p.Tiers[name].RuntimeClass)
+		lines = append(lines, line)
+		if fault {
+			faults = append(faults, line)
+		}
+	}
+	return lines, faults
+}
+
+func (f Findings) enforcement() (line string, fault bool) {
+	open, denied := f.Open[f.Server], f.Denied[f.Server]
+	switch {
+	case !open.Ever:
+		return "NetworkPolicy: not known. Even a Pod without a policy could not reach another Pod; " +
+			"look for policies of the whole cluster, or for a service mesh, that select the release's namespace.", true
+	case denied.Last:
+		return "NetworkPolicy: NOT enforced. A Pod that a policy denies everything reached another Pod: " +
+			"install a network that enforces NetworkPolicies, or Sandboxes reach the cluster and each other.", true
+	case denied.Ever:
+		return "NetworkPolicy: enforced, but late. A Pod that a policy denies everything got through in its first moments; " +
+			"look for an option of the network that holds a Pod's packets back until its policies are there.", false
+	default:
+		return "NetworkPolicy: enforced. A Pod that a policy denies everything was stopped from its first attempt on.", false
+	}
+}
+
+func runtimeClass(name, why string) string {
+	if why != "" {
+		return fmt.Sprintf("RuntimeClass %s: not usable: %s.", name, strings.TrimSuffix(why, "."))
+	}
+	return fmt.Sprintf("RuntimeClass %s: usable.", name)
+}
+
+func (f Findings) metadata() []string {
+	var lines []string
+	for _, address := range MetadataAddresses {
+		switch {
+		case f.Denied[address].Ever:
+			lines = append(lines, fmt.Sprintf("Metadata at %s: reachable even from a Pod that a policy denies everything. Close it on the nodes.", address))
+		case f.Open[address].Ever:
+			lines = append(lines, fmt.Sprintf("Metadata at %s: reachable from ordinary Pods; a policy closes it.", address))
+		}
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "Metadata: none of the known addresses answers a Pod.")
+	}
+	return lines
+}
+
+func (f Findings) tier(name string, wish config.RuntimeClass) (line string, fault bool) {
+	for _, class := range wish.Classes {
+		if why, exists := f.RuntimeClasses[class]; exists && why == "" {
+			return fmt.Sprintf("Tier %s: its Sandboxes run under RuntimeClass %s.", name, class), false
+		}
+	}
+	switch {
+	case wish.Required:
+		return fmt.Sprintf("Tier %s: requires one of the RuntimeClasses %s, and none is usable: its Sandboxes cannot run.",
+			name, strings.Join(wish.Classes, ", ")), true
+	case len(wish.Classes) > 0:
+		return fmt.Sprintf("Tier %s: prefers one of the RuntimeClasses %s, and none is usable: its Sandboxes share the kernel of their node.",
+			name, strings.Join(wish.Classes, ", ")), false
+	default:
+		return fmt.Sprintf("Tier %s: its Sandboxes share the kernel of their node.", name), false
+	}
+}

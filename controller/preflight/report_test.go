@@ -1,0 +1,87 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/preflight"
+)
+
+func TestReport(t *testing.T) {
+	const server, metadata = "10.0.0.1:8080", "169.254.169.254:80"
+	yes, no, late := preflight.Answer{Ever: true, Last: true}, preflight.Answer{}, preflight.Answer{Ever: true}
+	required := &config.Platform{Tiers: map[string]config.Tier{"strict": {RuntimeClass: config.RuntimeClass{Classes: []string{"gvisor", "kata"}, Required: true}}}}
+	gvisor := map[string]string{"gvisor": ""}
+	cases := map[string]struct {
+		findings preflight.Findings
+		// lines are those that matter, faults how many there must be.
+		lines  []string
+		faults int
+	}{
+		"a cluster as it should be": {
+			preflight.Findings{Open: preflight.Answers{server: yes}, Denied: preflight.Answers{server: no}, RuntimeClasses: gvisor},
+			[]string{
+				"NetworkPolicy: enforced. A Pod that a policy denies everything was stopped from its first attempt on.",
+				"RuntimeClass gvisor: usable.", "Metadata: none of the known addresses answers a Pod.",
+				"Tier strict: its Sandboxes run under RuntimeClass gvisor.",
+			}, 0,
+		},
+		"a network that enforces nothing": {
+			preflight.Findings{Open: preflight.Answers{server: yes}, Denied: preflight.Answers{server: yes}, RuntimeClasses: gvisor},
+			[]string{"NetworkPolicy: NOT enforced. A Pod that a policy denies everything reached another Pod: " +
+				"install a network that enforces NetworkPolicies, or Sandboxes reach the cluster and each other."}, 1,
+		},
+		"a network that is late": {
+			preflight.Findings{Open: preflight.Answers{server: yes}, Denied: preflight.Answers{server: late}, RuntimeClasses: gvisor},
+			[]string{"NetworkPolicy: enforced, but late. A Pod that a policy denies everything got through in its first moments; " +
+				"look for an option of the network that holds a Pod's packets back until its policies are there."}, 0,
+		},
+		"a network that carries nothing": {
+			preflight.Findings{Open: preflight.Answers{server: no}, Denied: preflight.Answers{server: no}, RuntimeClasses: gvisor},
+			[]string{"NetworkPolicy: not known. Even a Pod without a policy could not reach another Pod; " +
+				"look for policies of the whole cluster, or for a service mesh, that select the release's namespace."}, 1,
+		},
+		"a metadata service that a policy closes": {
+			preflight.Findings{Open: preflight.Answers{server: yes, metadata: yes}, Denied: preflight.Answers{}, RuntimeClasses: gvisor},
+			[]string{"Metadata at 169.254.169.254:80: reachable from ordinary Pods; a policy closes it."}, 0,
+		},
+		"a metadata service that nothing closes": {
+			preflight.Findings{Open: preflight.Answers{server: yes, metadata: yes}, Denied: preflight.Answers{metadata: yes}, RuntimeClasses: gvisor},
+			[]string{"Metadata at 169.254.169.254:80: reachable even from a Pod that a policy denies everything. Close it on the nodes."}, 0,
+		},
+		"a RuntimeClass under which nothing runs": {
+			preflight.Findings{Open: preflight.Answers{server: yes}, Denied: preflight.Answers{}, RuntimeClasses: map[string]string{"gvisor": "no such handler."}},
+			[]string{
+				"RuntimeClass gvisor: not usable: no such handler.",
+				"Tier strict: requires one of the RuntimeClasses gvisor, kata, and none is usable: its Sandboxes cannot run.",
+			}, 1,
+		},
+		"no RuntimeClass": {
+			preflight.Findings{Open: preflight.Answers{server: yes}, Denied: preflight.Answers{}},
+			[]string{"RuntimeClasses: the cluster has none. Sandboxes share the kernel of their node."}, 1,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.findings.Server = server
+			lines, faults := tc.findings.Report(required)
+			said := map[string]bool{}
+			for _, line := range lines {
+				said[line] = true
+			}
+			for _, line := range tc.lines {
+				if !said[line] {
+					t.Errorf("the report does not say %q but:\n%q", line, lines)
+				}
+			}
+			if diff := cmp.Diff(tc.faults, len(faults)); diff != "" {
+				t.Errorf("faults (-want +got):\n%s%q", diff, faults)
+			}
+		})
+	}
+}

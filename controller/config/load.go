@@ -50,9 +50,11 @@ func (p *Platform) Validate() field.ErrorList {
 		errs = append(errs, field.NotSupported(field.NewPath("defaultTier"), p.DefaultTier, sortedKeys(p.Tiers)))
 	}
 	for _, name := range sortedKeys(p.Tiers) {
+		errs = append(errs, validateName(name, field.NewPath("tiers").Key(name))...)
 		errs = append(errs, p.validateTier(p.Tiers[name], field.NewPath("tiers").Key(name))...)
 	}
 	for _, name := range sortedKeys(p.EgressProfiles) {
+		errs = append(errs, validateName(name, field.NewPath("egressProfiles").Key(name))...)
 		errs = append(errs, validateProfile(p.EgressProfiles[name], field.NewPath("egressProfiles").Key(name))...)
 	}
 	for i, domain := range p.Claims.LabelDomains {
@@ -71,6 +73,14 @@ func (p *Platform) Validate() field.ErrorList {
 	return append(errs, validatePeer(p.Router, field.NewPath("router"))...)
 }
 
+// validateName wants what can be the value of a label and a part of an object's name.
+func validateName(name string, at *field.Path) field.ErrorList {
+	if len(validation.IsDNS1123Label(name)) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, name, "a name is at most 63 small letters, digits and hyphens, and begins and ends with a letter or digit")}
+}
+
 func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateLevel(t.PodSecurity.Deny, at.Child("podSecurity", "deny"))...)
@@ -79,6 +89,11 @@ func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
 	}
 	if _, err := podsecurity.ParseVersion(t.PodSecurity.Version); err != nil {
 		errs = append(errs, field.Invalid(at.Child("podSecurity", "version"), t.PodSecurity.Version, "write latest or a minor version such as v1.37"))
+	}
+	for i, class := range t.RuntimeClass.Classes {
+		if slices.Index(t.RuntimeClass.Classes, class) < i {
+			errs = append(errs, field.Duplicate(at.Child("runtimeClass", "classes").Index(i), class))
+		}
 	}
 	if t.RuntimeClass.Required && len(t.RuntimeClass.Classes) == 0 {
 		errs = append(errs, field.Required(at.Child("runtimeClass", "classes"), "a tier that requires a RuntimeClass lists at least one"))

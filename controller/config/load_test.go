@@ -47,8 +47,16 @@ func TestParse(t *testing.T) {
 			"{classes: [gvisor]}", "{required: true}", []string{"tiers[standard].runtimeClass.classes", "at least one"},
 		},
 		"a profile that does not exist": {"allowed: [none]", "allowed: [nothing]", []string{"egress.allowed[0]", "nothing", "none", "public"}},
-		"a range with host bits":        {"10.244.0.0/16", "10.244.0.1/16", []string{"cluster.cidrs[0]", "10.244.0.1/16", "write 10.244.0.0/16"}},
-		"a range that is none":          {"10.244.0.0/16", "010.0.0.0/8", []string{"cluster.cidrs[0]", "010.0.0.0/8"}},
+		"a profile whose name is no label": {
+			"none: {}", "none: {}\n  No_Way: {}", []string{"egressProfiles[No_Way]", "No_Way", "small letters"},
+		},
+		"a tier whose name is no label": {
+			"  standard:\n", "  standard.eu: {podSecurity: {deny: baseline, version: v1.37}, egress: {profile: public}, creates: []}\n  standard:\n",
+			[]string{"tiers[standard.eu]", "standard.eu", "small letters"},
+		},
+		"a RuntimeClass that is preferred twice": {"[gvisor]", "[gvisor, kata, gvisor]", []string{"runtimeClass.classes[2]", "Duplicate", "gvisor"}},
+		"a range with host bits":                 {"10.244.0.0/16", "10.244.0.1/16", []string{"cluster.cidrs[0]", "10.244.0.1/16", "write 10.244.0.0/16"}},
+		"a range that is none":                   {"10.244.0.0/16", "010.0.0.0/8", []string{"cluster.cidrs[0]", "010.0.0.0/8"}},
 		"a rule that allows everything": {
 			"none: {}", "none: {rules: [{ports: [{port: 443}]}]}", []string{"egressProfiles[none].rules[0]", "would allow everything"},
 		},

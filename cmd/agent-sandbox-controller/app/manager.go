@@ -23,12 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 )
 
@@ -63,6 +65,9 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 			ConcurrentWorkers: options.SandboxConcurrentWorkers,
 		})
 	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
+		return nil, err
+	}
+	if err := exposure.SetUp(mgr, metrics.Registry); err != nil {
 		return nil, err
 	}
 	if options.Extensions {

@@ -1,0 +1,121 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exposure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+)
+
+const (
+	controllerName = "exposure"
+	reasonReopens  = "ReopensSandbox"
+	actionChecking = "Checking"
+)
+
+// Reconciler compares the NetworkPolicies of a namespace with its Sandboxes. Requests
+// name a namespace.
+type Reconciler struct {
+	pods     client.Reader
+	policies client.Reader
+	recorder events.EventRecorder
+	exposed  *prometheus.GaugeVec
+	// told is what was last said of the policies of each namespace, by UID and direction.
+	told map[string]map[string]string
+}
+
+// SetUp adds the controller to the manager, with a cache of every NetworkPolicy.
+func SetUp(mgr ctrl.Manager, registry prometheus.Registerer) error {
+	policies, err := cache.New(mgr.GetConfig(), cache.Options{
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return fmt.Errorf("make a cache of NetworkPolicies: %w", err)
+	}
+	if err := mgr.Add(policies); err != nil {
+		return fmt.Errorf("start a cache of NetworkPolicies: %w", err)
+	}
+	r := &Reconciler{
+		pods: mgr.GetClient(), policies: policies, recorder: mgr.GetEventRecorder(controllerName), told: map[string]map[string]string{},
+		exposed: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "agent_sandbox_exposed_pods",
+			Help: "Pods of Sandboxes for which a NetworkPolicy of somebody else reopens what ours close.",
+		}, []string{"namespace", "networkpolicy", "direction"}),
+	}
+	if err := registry.Register(r.exposed); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		WatchesRawSource(source.Kind(policies, &networkingv1.NetworkPolicy{}, handler.TypedEnqueueRequestsFromMapFunc(
+			func(_ context.Context, policy *networkingv1.NetworkPolicy) []reconcile.Request {
+				return namespaceOf(policy)
+			}))).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, pod client.Object) []reconcile.Request {
+			if pod.GetLabels()[keys.Sandbox] != "true" {
+				return nil
+			}
+			return namespaceOf(pod)
+		})).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+func namespaceOf(object client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: object.GetNamespace()}}}
+}
+
+// Reconcile tells of what is open in a namespace, and takes back what no longer is.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	var policies networkingv1.NetworkPolicyList
+	if err := r.policies.List(ctx, &policies, client.InNamespace(request.Name)); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list NetworkPolicies: %w", err)
+	}
+	var pods corev1.PodList
+	if slices.ContainsFunc(policies.Items, func(p networkingv1.NetworkPolicy) bool { return p.Labels[keys.ManagedBy] != isolation.Manager }) {
+		if err := r.pods.List(ctx, &pods, client.InNamespace(request.Name), client.MatchingLabels{keys.Sandbox: "true"}); err != nil {
+			return reconcile.Result{}, fmt.Errorf("list Pods of Sandboxes: %w", err)
+		}
+	}
+	r.exposed.DeletePartialMatch(prometheus.Labels{"namespace": request.Name})
+	before := r.told[request.Name]
+	delete(r.told, request.Name)
+	for _, f := range findings(pods.Items, policies.Items) {
+		r.exposed.WithLabelValues(request.Name, f.policy, string(f.direction)).Set(float64(f.pods))
+		i := slices.IndexFunc(policies.Items, func(p networkingv1.NetworkPolicy) bool { return p.Name == f.policy })
+		r.tell(&policies.Items[i], f, before)
+	}
+	return reconcile.Result{}, nil
+}
+
+// tell says each thing of a policy once: another Pod alone is no news.
+func (r *Reconciler) tell(policy *networkingv1.NetworkPolicy, f finding, before map[string]string) {
+	key, news := string(policy.UID)+"/"+string(f.direction), fmt.Sprint(f.peers)
+	if r.told[policy.Namespace] == nil {
+		r.told[policy.Namespace] = map[string]string{}
+	}
+	r.told[policy.Namespace][key] = news
+	if before[key] != news {
+		r.recorder.Eventf(policy, f.example, corev1.EventTypeWarning, reasonReopens, actionChecking, "%s", f.note())
+	}
+}

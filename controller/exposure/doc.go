@@ -1,0 +1,13 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package exposure watches for NetworkPolicies of others that reopen what the platform's
+// own close for the Pods of Sandboxes. It changes nothing: whoever wrote the policy may
+// mean it. It tells, by an Event on the policy and by a metric that names it.
+//
+// # Decisions
+//
+// 2026-11-29: NetworkPolicies have a cache of their own here, since the controllers' holds
+// only those with our label. A namespace in which nobody else wrote a policy costs a look
+// into that cache and nothing more.
+package exposure

@@ -1,0 +1,56 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
+)
+
+// Policies add up: a tenant's own for all Pods reopens what the Sandbox's profile closes.
+// An Event on it says so; one that opens nothing for Sandboxes has none.
+func TestTenantsPolicyThatReopensIsTold(t *testing.T) {
+	ctx := t.Context()
+	ns := cluster.Namespace(ctx, t)
+	cluster.MustApply(ctx, t, ns, probing("workspace", "none", `["/bin/probe", "sleep"]`))
+	cluster.WaitReady(ctx, t, ns, "workspace")
+	tenant := tenantOf(ctx, t, ns)
+	for name, selects := range map[string]map[string]string{"harmless": {"app": "web"}, "wide": nil} {
+		policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+		policy.Spec.PodSelector.MatchLabels = selects
+		policy.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}
+		policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{}}
+		if err := tenant.Create(ctx, policy); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitAnswer(ctx, t, ns, question{command: "tcp", target: publicAddress}, true) // so it is true
+	kit.Eventually(ctx, t, "an Event names the policy", func(ctx context.Context) error {
+		var list corev1.EventList
+		if err := cluster.List(ctx, &list, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		var told []string
+		for i := range list.Items {
+			if e := &list.Items[i]; e.Reason == "ReopensSandbox" {
+				told = append(told, e.InvolvedObject.Name+": "+e.Message)
+			}
+		}
+		if len(told) != 1 || !strings.HasPrefix(told[0], "wide: ") || !strings.Contains(told[0], "workspace") || !strings.Contains(told[0], "everything") {
+			return fmt.Errorf("the Events are %q", told)
+		}
+		return nil
+	})
+}

@@ -90,8 +90,17 @@ func (p *podSecurity) demands(in Input) []demand {
 		ask(parseLevel(tier["deny"]), version, Deny)
 		ask(parseLevel(tier["warn"]), version, Warn)
 	}
-	if label, ok := in.Namespace.Labels[podsecurityapi.EnforceLevelLabel]; ok {
-		ask(parseLevel(label), parseVersion(in.Namespace.Labels[podsecurityapi.EnforceVersionLabel]), Deny)
+	for _, own := range []struct {
+		level, version string
+		enforcement    Enforcement
+	}{
+		{podsecurityapi.EnforceLevelLabel, podsecurityapi.EnforceVersionLabel, Deny},
+		{podsecurityapi.WarnLevelLabel, podsecurityapi.WarnVersionLabel, Warn},
+		{podsecurityapi.AuditLevelLabel, podsecurityapi.AuditVersionLabel, Audit},
+	} {
+		if label, ok := in.Namespace.Labels[own.level]; ok {
+			ask(parseLevel(label), parseVersion(in.Namespace.Labels[own.version]), own.enforcement)
+		}
 	}
 	return found
 }

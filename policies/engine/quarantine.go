@@ -29,8 +29,13 @@ type ward struct {
 	timeouts map[*ast.Module]int
 }
 
-// note counts the outcome of a rule that ran alone. It says whether the rule goes into quarantine now.
+// note counts the outcome of a rule that ran alone. It says whether the rule goes into quarantine now. The
+// rules of the library are reviewed and bounded: one that is late on a crowded machine is judged again with the
+// next request, since in quarantine it would refuse everything until a restart.
 func (w *ward) note(r *rule, err error) bool {
+	if r.info.Source == SourceLibrary {
+		return false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !errors.Is(err, errRunaway) {

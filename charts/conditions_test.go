@@ -194,6 +194,21 @@ func TestPolicyConfigMapsThatAreJudged(t *testing.T) {
 	}
 }
 
+// The program that judges is that of the image: another tag is another version.
+func TestAnotherImageIsAnotherVersion(t *testing.T) {
+	in := elsewhere
+	in.set = []string{"image.tag=v9"}
+	next, _ := policiesOf(t, render(t, in))
+	h := webhooks(t, render(t, elsewhere))
+	accessor := webhook.NewValidatingWebhookAccessor("p", "p", &h.policies)
+	object := map[string]any{"metadata": map[string]any{"name": next.Name, "labels": map[string]any{
+		"app.kubernetes.io/part-of": next.Labels["app.kubernetes.io/part-of"], "app.kubernetes.io/version": next.Labels["app.kubernetes.io/version"],
+	}}}
+	if called(t, accessor, request{object: object}) {
+		t.Errorf("the webhook before judges the policies of version %q", next.Labels["app.kubernetes.io/version"])
+	}
+}
+
 func TestConditionsOfOnesOwn(t *testing.T) {
 	in := elsewhere
 	in.set = []string{"webhook.matchConditions[0].name=not-bob", "webhook.matchConditions[0].expression=request.userInfo.username != 'bob'"}

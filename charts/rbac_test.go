@@ -219,6 +219,9 @@ func TestCleanUpStandsAlone(t *testing.T) {
 		t.Error("the clean-up may not delete the webhook configurations")
 	}
 	named[*corev1.ServiceAccount](t, r, spec.ServiceAccountName)
+}
+
+func TestCleanUpIsSwitchedOff(t *testing.T) {
 	for _, hook := range render(t, install{set: []string{"cleanup.enabled=false"}}).Hooks {
 		if slices.Contains(hook.Events, release.HookPreDelete) {
 			t.Errorf("%s is rendered though the clean-up is off", hook.Name)

@@ -72,7 +72,7 @@ Deployment's name and "extra" for labels of values, which ours win over.
 {{- end -}}
 
 {{- define "agent-sandbox.version" -}}
-{{- .Chart.AppVersion | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
+{{- coalesce .Values.webhook.image.tag .Values.image.tag .Chart.AppVersion | replace "+" "_" | trunc 63 | trimAll "-_." -}}
 {{- end -}}
 
 {{/*

@@ -34,7 +34,9 @@ type guard struct {
 
 func checkGuards(t *testing.T, cases map[string]guard) {
 	t.Helper()
-	policies := backstop(t, render(t, elsewhere))
+	in := elsewhere
+	in.set = []string{"backstop.rules=Always"}
+	policies := backstop(t, render(t, in))
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			messages := refusals(t, policies, tc.write)

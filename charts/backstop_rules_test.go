@@ -95,7 +95,7 @@ func TestTheBackstopJudgesLikeTheRules(t *testing.T) {
 	}
 	refused := map[string]bool{}
 	for env, set := range environments {
-		r := render(t, install{set: set})
+		r := render(t, install{set: append([]string{"backstop.rules=Always"}, set...)})
 		rules, policies := rulesOf(t, r), backstop(t, r)
 		for name, change := range podChanges {
 			for _, tier := range []string{"trusted", "standard", "restricted"} {
@@ -142,7 +142,7 @@ func sandboxOf(t *testing.T, kind string, spec map[string]any) string {
 
 // A refusal says which field, which value, and what to do.
 func TestRefusalsOfTheBackstopSayWhy(t *testing.T) {
-	policies := backstop(t, render(t, install{}))
+	policies := backstop(t, render(t, install{set: []string{"backstop.rules=Always"}}))
 	cases := map[string]struct{ change, want string }{
 		"a container": {"a privileged init container", "privileged: spec.podTemplate.spec.initContainers[1].securityContext.privileged (true): "},
 		"a volume":    {"a path of the node", "hostpath: spec.podTemplate.spec.volumes[1].hostPath (/etc): "},
@@ -157,6 +157,23 @@ func TestRefusalsOfTheBackstopSayWhy(t *testing.T) {
 				t.Errorf("refused with %q, want one that begins with %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// The apiserver asks the backstop first. While the webhook answers for every request, its
+// answer, with every fault at once, is the one that a user gets.
+func TestTheBackstopLeavesTheRulesToTheWebhookThatCannotBePassed(t *testing.T) {
+	object := sandboxOf(t, "Sandbox", podOf(t, podChanges["a privileged init container"]))
+	for set, want := range map[string]int{
+		"webhook.validating.failurePolicy=Fail":   0,
+		"webhook.validating.failurePolicy=Ignore": 1,
+		"backstop.rules=Always":                   1,
+	} {
+		policies := backstop(t, render(t, install{set: []string{set}}))
+		got := refusals(t, policies, write{resource: "sandboxes.v1beta1.agents.x-k8s.io", object: object, tier: "standard"})
+		if len(got) != want {
+			t.Errorf("with %s the backstop refuses with %q, want %d refusals", set, got, want)
+		}
 	}
 }
 

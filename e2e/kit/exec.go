@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Exec runs a command in the first container of a Pod, as kubectl exec does, and
@@ -46,6 +48,23 @@ func (c *Cluster) MustExec(ctx context.Context, t *testing.T, namespace, pod str
 		t.Fatalf("%q in Pod %s ended with %d, %v:\n%s", command, pod, code, err, out)
 	}
 	return out
+}
+
+// EventuallyPrints waits until a command in a Pod prints something that has a text in
+// it. A container's first moments may lose what a command prints, so it is asked again;
+// an answer that stays wrong fails the story.
+func (c *Cluster) EventuallyPrints(ctx context.Context, t *testing.T, key client.ObjectKey, want string, command ...string) {
+	t.Helper()
+	Eventually(ctx, t, fmt.Sprintf("%q prints %q", command, want), func(ctx context.Context) error {
+		out, code, err := c.Exec(ctx, key.Namespace, key.Name, command...)
+		if err != nil {
+			return err
+		}
+		if code == 0 && strings.Contains(strings.ToLower(out), strings.ToLower(want)) {
+			return nil
+		}
+		return fmt.Errorf("it ended with %d and printed %q", code, out)
+	})
 }
 
 // Logs returns what the first container of a Pod printed.

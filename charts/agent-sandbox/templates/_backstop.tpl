@@ -118,6 +118,21 @@ Whether a rule of the library denies, as text or nothing. Call with (dict "root"
 {{- end -}}
 
 {{/*
+Whether the backstop holds a rule of the library, as text or nothing: the apiserver asks
+it before the webhook, whose answer lists every fault, so it speaks where nobody else
+would. Call with (dict "root" $ "rule" ID).
+*/}}
+{{- define "agent-sandbox.backstopHolds" -}}
+{{- if eq "yes" (include "agent-sandbox.backstopJudges" .root) -}}
+{{- include "agent-sandbox.denies" . -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "agent-sandbox.backstopJudges" -}}
+{{- if or (eq .Values.backstop.rules "Always") (eq .Values.webhook.validating.failurePolicy "Ignore") -}}yes{{- end -}}
+{{- end -}}
+
+{{/*
 A CEL list of the paths of containers that meet a condition on c. Call with the condition.
 */}}
 {{- define "agent-sandbox.backstopContainers" -}}

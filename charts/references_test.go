@@ -215,7 +215,7 @@ func TestFlagsNameTheObjects(t *testing.T) {
 	secret := all[*corev1.Secret](r)[0].Name
 	want := map[string][]string{
 		"q7-blue-controller": {
-			"--config=/etc/agent-sandbox/platform.yaml", "--leader-elect=true", "--extensions=false",
+			"--config=/etc/agent-sandbox/platform.yaml", "--leader-elect=true", "--extensions=true",
 			"--metrics-bind-address=:8080", "--health-probe-bind-address=:8081",
 		},
 		"q7-blue-webhook": {

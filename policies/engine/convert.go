@@ -56,8 +56,7 @@ func addFieldNames(t reflect.Type, names map[string]bool, seen map[reflect.Type]
 		return
 	}
 	seen[t] = true
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
 			names[name] = true
 		}

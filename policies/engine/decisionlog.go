@@ -174,12 +174,11 @@ func (l *DecisionLog) writeOne(e entry) {
 
 func (l *DecisionLog) encode(e entry) ([]byte, error) {
 	name, _ := objectAt(e.in.Object, "metadata")["name"].(string)
-	user := e.in.User
 	written := line{
 		DecisionID: e.in.ID, Timestamp: e.in.Now.UTC(), Digest: e.decision.Digest,
 		Input: lineInput{
 			Operation: e.in.Operation, Kind: e.in.Kind, Source: e.in.Source, Namespace: e.in.Namespace.Name, Name: name,
-			Tier: e.in.TierName, User: lineUser{Username: user.Username, UID: user.UID, Groups: user.Groups},
+			Tier: e.in.TierName, User: lineUser(e.in.User),
 		},
 		Result: result{
 			Denied: e.decision.Denied(), Findings: append([]Finding{}, e.decision.Findings...), Rules: append([]string{}, e.decision.Evaluated...),

@@ -173,12 +173,12 @@ func (x *Exemption) check() error {
 	return nil
 }
 
-func (x Exemption) expired(now time.Time) bool {
+func (x *Exemption) expired(now time.Time) bool {
 	return !now.Before(x.until)
 }
 
 // covers says whether the object is exempt.
-func (x Exemption) covers(in Input) bool {
+func (x *Exemption) covers(in Input) bool {
 	metadata := objectAt(in.Object, "metadata")
 	name, _ := metadata["name"].(string)
 	if name == "" {
@@ -262,8 +262,7 @@ func decodeStrictly(raw, target any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	err = decoder.Decode(target)
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
+	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf(".%s is a %s; write a %s", wrongType.Field, wrongType.Value, wrongType.Type)
 	}
 	if err != nil {

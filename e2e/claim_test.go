@@ -23,18 +23,12 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
 )
 
-const pool = `
+// emptyPool never has a Sandbox waiting, so that a claim gets one of its own.
+const emptyPool = `
 apiVersion: extensions.agents.x-k8s.io/v1beta1
 kind: SandboxWarmPool
 metadata: {name: pool}
-spec: {replicas: 1, sandboxTemplateRef: {name: python}}
-`
-
-const claim = `
-apiVersion: extensions.agents.x-k8s.io/v1beta1
-kind: SandboxClaim
-metadata: {name: task}
-spec: {warmPoolRef: {name: pool}}
+spec: {replicas: 0, sandboxTemplateRef: {name: python}}
 `
 
 // asTemplate makes a template of a Sandbox.
@@ -47,12 +41,13 @@ func asTemplate(sandbox string) string {
 func TestTenantClaimsASandboxFromAPool(t *testing.T) {
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
-	cluster.MustApply(ctx, t, ns, asTemplate(sandboxWith("python", "terminationGracePeriodSeconds: 1", "")))
-	cluster.MustApply(ctx, t, ns, pool)
+	for manifest := range strings.SplitSeq(kit.Readme(t, "manifest: pool"), "\n---\n") {
+		cluster.MustApply(ctx, t, ns, manifest)
+	}
 	waiting := waitForPool(ctx, t, ns)
 
 	tenant := cluster.Tenant(ctx, t, ns)
-	tenant.MustApply(ctx, t, ns, claim)
+	tenant.MustApply(ctx, t, ns, kit.Readme(t, "manifest: claim"))
 	bound := waitForClaim(ctx, t, ns)
 	if bound.Status.SandboxStatus.Name != waiting {
 		t.Errorf("the claim got Sandbox %q, want %q, which waited for it", bound.Status.SandboxStatus.Name, waiting)
@@ -86,8 +81,8 @@ func TestTenantOfTheRestrictedTierClaims(t *testing.T) {
 	ns := cluster.Namespace(ctx, t, keys.Tier, "restricted")
 	cluster.MustApply(ctx, t, ns, asTemplate(strings.NewReplacer("python:3.12-slim", probeImage, `["sh", "-c", "sleep infinity"]`, `["/bin/probe", "sleep"]`).
 		Replace(sandboxWith("python", "terminationGracePeriodSeconds: 1\nsecurityContext: {runAsNonRoot: true, runAsUser: 1000}", ""))))
-	cluster.MustApply(ctx, t, ns, strings.Replace(pool, "replicas: 1", "replicas: 0", 1))
-	cluster.MustApply(ctx, t, ns, claim)
+	cluster.MustApply(ctx, t, ns, emptyPool)
+	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: claim"))
 	bound := waitForClaim(ctx, t, ns)
 	name := bound.Status.SandboxStatus.Name
 	if code := probe(ctx, t, ns, name, publicAddress); code != refused && code != timedOut {

@@ -88,8 +88,8 @@ func TestTenantOfTheRestrictedTierClaims(t *testing.T) {
 	if code := probe(ctx, t, ns, name, publicAddress); code != refused && code != timedOut {
 		t.Errorf("a connection to the internet ended with %d, want it blocked", code)
 	}
-	if _, code, err := cluster.Exec(ctx, ns, name, "/bin/probe", "dns", "kubernetes.default.svc.cluster.local"); err != nil || code != 0 {
-		t.Errorf("the Sandbox cannot resolve names: %d, %v", code, err)
+	if out, code := cluster.Ask(ctx, t, client.ObjectKey{Namespace: ns, Name: name}, "/bin/probe", "dns", "kubernetes.default.svc.cluster.local"); code != 0 {
+		t.Errorf("the Sandbox cannot resolve names: %d, %s", code, out)
 	}
 }
 

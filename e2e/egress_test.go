@@ -155,10 +155,7 @@ func probing(name, profile, command string) string {
 
 func ask(ctx context.Context, t *testing.T, namespace, pod string, q question) int {
 	t.Helper()
-	_, code, err := cluster.Exec(ctx, namespace, pod, "/bin/probe", q.command, q.target, "-timeout", "3s")
-	if err != nil {
-		t.Fatalf("probe from Pod %s: %v", pod, err)
-	}
+	_, code := cluster.Ask(ctx, t, client.ObjectKey{Namespace: namespace, Name: pod}, "/bin/probe", q.command, q.target, "-timeout", "3s")
 	return code
 }
 

@@ -67,9 +67,9 @@ func TestSandboxReachesWhatItMayAndNothingElse(t *testing.T) {
 		})
 	}
 	t.Run("the cluster's DNS", func(t *testing.T) {
-		out, code, err := cluster.Exec(ctx, ns, "workspace", "/bin/probe", "dns", "kubernetes.default.svc.cluster.local")
-		if err != nil || code != 0 {
-			t.Errorf("the Sandbox cannot resolve names: %d, %v, %s", code, err, out)
+		out, code := cluster.Ask(ctx, t, client.ObjectKey{Namespace: ns, Name: "workspace"}, "/bin/probe", "dns", "kubernetes.default.svc.cluster.local")
+		if code != 0 {
+			t.Errorf("the Sandbox cannot resolve names: %d, %s", code, out)
 		}
 	})
 }
@@ -93,10 +93,7 @@ func TestNeighbourCannotReachASandbox(t *testing.T) {
 
 func probe(ctx context.Context, t *testing.T, namespace, pod, target string) int {
 	t.Helper()
-	_, code, err := cluster.Exec(ctx, namespace, pod, "/bin/probe", "tcp", target, "-timeout", "5s")
-	if err != nil {
-		t.Fatalf("probe from Pod %s: %v", pod, err)
-	}
+	_, code := cluster.Ask(ctx, t, client.ObjectKey{Namespace: namespace, Name: pod}, "/bin/probe", "tcp", target, "-timeout", "5s")
 	return code
 }
 

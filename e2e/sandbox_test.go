@@ -84,8 +84,8 @@ func TestNeighbourReachesASandboxByTheNameOfItsService(t *testing.T) {
 	sandbox := cluster.WaitReady(ctx, t, ns, workspace)
 	startPod(ctx, t, ns, "neighbour", "sleep")
 
-	out := cluster.MustExec(ctx, t, ns, "neighbour", "/bin/probe", "dns", sandbox.Status.ServiceFQDN)
-	if !strings.Contains(out, sandbox.Status.PodIPs[0]) {
+	out, code := cluster.Ask(ctx, t, client.ObjectKey{Namespace: ns, Name: "neighbour"}, "/bin/probe", "dns", sandbox.Status.ServiceFQDN)
+	if code != 0 || !strings.Contains(out, sandbox.Status.PodIPs[0]) {
 		t.Errorf("the name %s stands for %q, want %s", sandbox.Status.ServiceFQDN, out, sandbox.Status.PodIPs[0])
 	}
 	if code := probe(ctx, t, ns, "neighbour", sandbox.Status.ServiceFQDN+":8080"); code != connected {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,7 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod string, command ...st
 	if err != nil {
 		return "", 0, fmt.Errorf("exec %q in Pod %s: %w", command, pod, err)
 	}
-	var out bytes.Buffer
+	var out lockedBuffer
 	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &out})
 	if exit, ok := errors.AsType[utilexec.CodeExitError](err); ok {
 		return out.String(), exit.Code, nil
@@ -40,6 +41,26 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod string, command ...st
 	return out.String(), 0, nil
 }
 
+// lockedBuffer takes what two streams write at once.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(p)
+}
+
+// String returns what was written.
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
+}
+
 // MustExec runs a command that has to succeed and returns what it printed.
 func (c *Cluster) MustExec(ctx context.Context, t *testing.T, namespace, pod string, command ...string) string {
 	t.Helper()
@@ -48,6 +69,22 @@ func (c *Cluster) MustExec(ctx context.Context, t *testing.T, namespace, pod str
 		t.Fatalf("%q in Pod %s ended with %d, %v:\n%s", command, pod, code, err, out)
 	}
 	return out
+}
+
+// Ask runs a command that always prints something, and returns what it printed and its
+// exit code. An answer that got lost on its way, as a container's first moments may lose
+// one, is no answer: the command is asked again.
+func (c *Cluster) Ask(ctx context.Context, t *testing.T, key client.ObjectKey, command ...string) (output string, exitCode int) {
+	t.Helper()
+	Eventually(ctx, t, fmt.Sprintf("%q answers", command), func(ctx context.Context) error {
+		var err error
+		output, exitCode, err = c.Exec(ctx, key.Namespace, key.Name, command...)
+		if err == nil && output == "" {
+			return errors.New("it printed nothing")
+		}
+		return err
+	})
+	return output, exitCode
 }
 
 // EventuallyPrints waits until a command in a Pod prints something that has a text in

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,6 +42,22 @@ type Reconciler struct {
 	told map[string]map[string]string
 }
 
+// New makes a Reconciler that reads Pods and every NetworkPolicy, and registers its
+// metric.
+func New(pods, policies client.Reader, recorder events.EventRecorder, registry prometheus.Registerer) (*Reconciler, error) {
+	r := &Reconciler{
+		pods: pods, policies: policies, recorder: recorder, told: map[string]map[string]string{},
+		exposed: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "agent_sandbox_exposed_pods",
+			Help: "Pods of Sandboxes for which a NetworkPolicy of somebody else reopens what ours close.",
+		}, []string{"namespace", "networkpolicy", "direction"}),
+	}
+	if err := registry.Register(r.exposed); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return r, nil
+}
+
 // SetUp adds the controller to the manager, with a cache of every NetworkPolicy.
 func SetUp(mgr ctrl.Manager, registry prometheus.Registerer) error {
 	policies, err := cache.New(mgr.GetConfig(), cache.Options{
@@ -52,15 +69,9 @@ func SetUp(mgr ctrl.Manager, registry prometheus.Registerer) error {
 	if err := mgr.Add(policies); err != nil {
 		return fmt.Errorf("start a cache of NetworkPolicies: %w", err)
 	}
-	r := &Reconciler{
-		pods: mgr.GetClient(), policies: policies, recorder: mgr.GetEventRecorder(controllerName), told: map[string]map[string]string{},
-		exposed: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "agent_sandbox_exposed_pods",
-			Help: "Pods of Sandboxes for which a NetworkPolicy of somebody else reopens what ours close.",
-		}, []string{"namespace", "networkpolicy", "direction"}),
-	}
-	if err := registry.Register(r.exposed); err != nil {
-		return fmt.Errorf("register metrics: %w", err)
+	r, err := New(mgr.GetClient(), policies, mgr.GetEventRecorder(controllerName), registry)
+	if err != nil {
+		return err
 	}
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
@@ -100,22 +111,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	r.exposed.DeletePartialMatch(prometheus.Labels{"namespace": request.Name})
 	before := r.told[request.Name]
 	delete(r.told, request.Name)
-	for _, f := range findings(pods.Items, policies.Items) {
-		r.exposed.WithLabelValues(request.Name, f.policy, string(f.direction)).Set(float64(f.pods))
-		i := slices.IndexFunc(policies.Items, func(p networkingv1.NetworkPolicy) bool { return p.Name == f.policy })
+	for _, f := range Find(pods.Items, policies.Items) {
+		r.exposed.WithLabelValues(request.Name, f.Policy, string(f.Direction)).Set(float64(len(f.Pods)))
+		i := slices.IndexFunc(policies.Items, func(p networkingv1.NetworkPolicy) bool { return p.Name == f.Policy })
 		r.tell(&policies.Items[i], f, before)
 	}
 	return reconcile.Result{}, nil
 }
 
 // tell says each thing of a policy once: another Pod alone is no news.
-func (r *Reconciler) tell(policy *networkingv1.NetworkPolicy, f finding, before map[string]string) {
-	key, news := string(policy.UID)+"/"+string(f.direction), fmt.Sprint(f.peers)
+func (r *Reconciler) tell(policy *networkingv1.NetworkPolicy, f Finding, before map[string]string) {
+	key, news := string(policy.UID)+"/"+string(f.Direction), fmt.Sprint(f.Peers)
 	if r.told[policy.Namespace] == nil {
 		r.told[policy.Namespace] = map[string]string{}
 	}
 	r.told[policy.Namespace][key] = news
 	if before[key] != news {
-		r.recorder.Eventf(policy, f.example, corev1.EventTypeWarning, reasonReopens, actionChecking, "%s", f.note())
+		example := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: policy.Namespace, Name: f.Pods[0]}}
+		r.recorder.Eventf(policy, example, corev1.EventTypeWarning, reasonReopens, actionChecking, "%s", f.Note())
 	}
 }

@@ -3,7 +3,8 @@
 
 // Package exposure watches for NetworkPolicies of others that reopen what the platform's
 // own close for the Pods of Sandboxes. It changes nothing: whoever wrote the policy may
-// mean it. It tells, by an Event on the policy and by a metric that names it.
+// mean it. It tells, by an Event on the policy and by a metric that names it. Find is the
+// pure part, for those who tell of it in other ways.
 //
 // # Decisions
 //

@@ -16,36 +16,39 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
-// finding is what one policy opens in one direction.
-type finding struct {
-	policy    string
-	direction networkingv1.PolicyType
-	// peers are what it opens, in order; pods counts the Pods of Sandboxes for which it
-	// does, and example is one of them.
-	peers   []string
-	pods    int
-	example *corev1.Pod
+// Finding is what one NetworkPolicy opens for Pods of Sandboxes in one direction, beyond
+// what the platform's own policies open for them.
+type Finding struct {
+	// Policy is the name of the policy that makes the hole.
+	Policy string
+	// Direction is Ingress or Egress.
+	Direction networkingv1.PolicyType
+	// Peers say in words what it opens, in the order of its rules.
+	Peers []string
+	// Pods are the names of the Pods for which it does, sorted; at least one.
+	Pods []string
 }
 
-// note is what the Event says.
-func (f finding) note() string {
+// Note says in a sentence, whose subject is the policy, what is open and what to do.
+func (f Finding) Note() string {
 	direction := "connect to"
-	if f.direction == networkingv1.PolicyTypeIngress {
+	if f.Direction == networkingv1.PolicyTypeIngress {
 		direction = "be reached from"
 	}
 	return fmt.Sprintf("lets %d Pods of Sandboxes, such as %s, %s %s, which their egress profile or template does not: "+
-		"change its podSelector, or delete it", f.pods, f.example.Name, direction, strings.Join(f.peers, ", "))
+		"change its podSelector, or delete it", len(f.Pods), f.Pods[0], direction, strings.Join(f.Peers, ", "))
 }
 
-// findings compares the policies of a namespace with its Pods. Pods with the same labels
-// are compared once.
-func findings(pods []corev1.Pod, policies []networkingv1.NetworkPolicy) []finding {
+// Find compares the NetworkPolicies of one namespace, ours and others', with the Pods of
+// Sandboxes there. It is pure, and its findings are sorted by policy and direction. Pods
+// with the same labels are compared once.
+func Find(pods []corev1.Pod, policies []networkingv1.NetworkPolicy) []Finding {
 	type key struct {
 		policy    string
 		direction networkingv1.PolicyType
 	}
 	known := map[string][]isolation.Hole{}
-	found := map[key]*finding{}
+	found := map[key]*Finding{}
 	for i := range pods {
 		set := labels.Set(pods[i].Labels).String()
 		holes, seen := known[set]
@@ -57,23 +60,24 @@ func findings(pods []corev1.Pod, policies []networkingv1.NetworkPolicy) []findin
 		for _, hole := range holes {
 			k := key{hole.Policy, hole.Direction}
 			if found[k] == nil {
-				found[k] = &finding{policy: hole.Policy, direction: hole.Direction, example: &pods[i]}
+				found[k] = &Finding{Policy: hole.Policy, Direction: hole.Direction}
 			}
-			if !slices.Contains(found[k].peers, hole.Peer) {
-				found[k].peers = append(found[k].peers, hole.Peer)
+			if !slices.Contains(found[k].Peers, hole.Peer) {
+				found[k].Peers = append(found[k].Peers, hole.Peer)
 			}
 			if !counted[k] {
 				counted[k] = true
-				found[k].pods++
+				found[k].Pods = append(found[k].Pods, pods[i].Name)
 			}
 		}
 	}
-	var sorted []finding
+	var sorted []Finding
 	for _, f := range found {
+		slices.Sort(f.Pods)
 		sorted = append(sorted, *f)
 	}
-	slices.SortFunc(sorted, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.policy, b.policy), cmp.Compare(a.direction, b.direction))
+	slices.SortFunc(sorted, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Direction, b.Direction))
 	})
 	return sorted
 }

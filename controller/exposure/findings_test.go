@@ -59,8 +59,8 @@ func TestFindingsCountPodsAndNamePolicies(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var notes []string
-			for _, f := range findings(pods, tc.policies) {
-				notes = append(notes, f.note())
+			for _, f := range Find(pods, tc.policies) {
+				notes = append(notes, f.Note())
 			}
 			if diff := cmp.Diff(tc.want, notes); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)

@@ -50,10 +50,14 @@ func TestPlatformConfigurationIsRead(t *testing.T) {
 		"platform.egressProfiles.git.rules[0].cidrs={192.0.2.0/24}", "platform.egressProfiles.git.rules[0].ports[0].port=443",
 		"platform.egressProfiles.git.rules[0].ports[0].endPort=444", "platform.tiers.trusted.ingress=namespace",
 		"platform.tiers.trusted.egress.allowed={git}", "platform.tiers.restricted=null",
+		"platform.tiers.trusted.runtimeClass.classes[0].name=kata", "platform.tiers.trusted.runtimeClass.classes[0].hostUsers=false",
 	}
 	p := platform(t, render(t, install{set: all}))
 	if got := p.EgressProfiles["git"].Rules[0].Ports[0]; got.Port.IntValue() != 443 || *got.EndPort != 444 {
 		t.Errorf("the profile of the values has the port %v", got)
+	}
+	if got := p.Tiers["trusted"].RuntimeClass.Classes; len(got) != 1 || got[0].Name != "kata" || got[0].HostUsers == nil || *got[0].HostUsers {
+		t.Errorf("the RuntimeClasses of the values are %+v, want kata with user namespaces", got)
 	}
 	if _, there := p.Tiers["restricted"]; there || p.Router.Namespace != "edge" {
 		t.Errorf("values are not followed: %+v", p)
@@ -70,13 +74,13 @@ func TestTiersAreAsDecided(t *testing.T) {
 		},
 		"standard": {
 			PodSecurity:      config.PodSecurity{Deny: "baseline", Warn: "restricted", Version: "v1.37"},
-			RuntimeClass:     config.RuntimeClass{Classes: []string{"gvisor", "kata"}},
+			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata")},
 			DropCapabilities: []string{"NET_RAW"}, Creates: both,
 			Egress: config.TierEgress{Profile: "public", Allowed: []string{"none", "dns-only"}},
 		},
 		"restricted": {
 			PodSecurity:      config.PodSecurity{Deny: "restricted", Version: "v1.37"},
-			RuntimeClass:     config.RuntimeClass{Classes: []string{"gvisor", "kata"}, Required: true},
+			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true},
 			DropCapabilities: []string{"ALL"}, Creates: []string{"SandboxClaim"},
 			Egress: config.TierEgress{Profile: "dns-only", Allowed: []string{"none"}},
 		},

@@ -101,7 +101,7 @@ type PodSecurity struct {
 type RuntimeClass struct {
 	// Classes are the RuntimeClasses in order of preference. The first that exists in
 	// the cluster is set on Pods that name none.
-	Classes []string `json:"classes,omitempty"`
+	Classes []Class `json:"classes,omitempty"`
 	// Required refuses Pods that run under none of them.
 	Required bool `json:"required,omitempty"`
 }

@@ -90,14 +90,7 @@ func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
 	if _, err := podsecurity.ParseVersion(t.PodSecurity.Version); err != nil {
 		errs = append(errs, field.Invalid(at.Child("podSecurity", "version"), t.PodSecurity.Version, "write latest or a minor version such as v1.37"))
 	}
-	for i, class := range t.RuntimeClass.Classes {
-		if slices.Index(t.RuntimeClass.Classes, class) < i {
-			errs = append(errs, field.Duplicate(at.Child("runtimeClass", "classes").Index(i), class))
-		}
-	}
-	if t.RuntimeClass.Required && len(t.RuntimeClass.Classes) == 0 {
-		errs = append(errs, field.Required(at.Child("runtimeClass", "classes"), "a tier that requires a RuntimeClass lists at least one"))
-	}
+	errs = append(errs, validateClasses(t.RuntimeClass, at.Child("runtimeClass", "classes"))...)
 	egress := at.Child("egress")
 	errs = append(errs, p.validateProfileName(t.Egress.Profile, egress.Child("profile"))...)
 	for i, name := range t.Egress.Allowed {
@@ -110,6 +103,23 @@ func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
 		if kinds := []string{"Sandbox", "SandboxClaim"}; !slices.Contains(kinds, kind) {
 			errs = append(errs, field.NotSupported(at.Child("creates").Index(i), kind, kinds))
 		}
+	}
+	return errs
+}
+
+func validateClasses(r RuntimeClass, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	names := r.Names()
+	for i, name := range names {
+		switch {
+		case len(validation.IsDNS1123Subdomain(name)) > 0:
+			errs = append(errs, field.Invalid(at.Index(i), name, "write the name of a RuntimeClass"))
+		case slices.Index(names, name) < i:
+			errs = append(errs, field.Duplicate(at.Index(i), name))
+		}
+	}
+	if r.Required && len(names) == 0 {
+		errs = append(errs, field.Required(at, "a tier that requires a RuntimeClass lists at least one"))
 	}
 	return errs
 }

@@ -54,6 +54,11 @@ func TestParse(t *testing.T) {
 			"  standard:\n", "  standard.eu: {podSecurity: {deny: baseline, version: v1.37}, egress: {profile: public}, creates: []}\n  standard:\n",
 			[]string{"tiers[standard.eu]", "standard.eu", "small letters"},
 		},
+		"a RuntimeClass with more to say": {"[gvisor]", "[{name: gvisor, hostUsers: false}, kata]", nil},
+		"a RuntimeClass with something that nobody knows": {
+			"[gvisor]", "[{name: gvisor, users: none}]", []string{"unknown field", "users"},
+		},
+		"a RuntimeClass whose name is none":      {"[gvisor]", "[{hostUsers: false}]", []string{"runtimeClass.classes[0]", "name of a RuntimeClass"}},
 		"a RuntimeClass that is preferred twice": {"[gvisor]", "[gvisor, kata, gvisor]", []string{"runtimeClass.classes[2]", "Duplicate", "gvisor"}},
 		"a range with host bits":                 {"10.244.0.0/16", "10.244.0.1/16", []string{"cluster.cidrs[0]", "10.244.0.1/16", "write 10.244.0.0/16"}},
 		"a range that is none":                   {"10.244.0.0/16", "010.0.0.0/8", []string{"cluster.cidrs[0]", "010.0.0.0/8"}},

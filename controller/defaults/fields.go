@@ -115,7 +115,7 @@ func isWindows(pod map[string]any) bool {
 
 // runtimeClass is the first of the tier's classes that exists.
 func (r Request) runtimeClass() string {
-	for _, class := range r.Tier.RuntimeClass.Classes {
+	for _, class := range r.Tier.RuntimeClass.Names() {
 		if r.RuntimeClasses.Has(class) {
 			return class
 		}

@@ -93,7 +93,7 @@ func (f Findings) metadata() []string {
 }
 
 func (f Findings) tier(name string, wish config.RuntimeClass) (line string, fault bool) {
-	for _, class := range wish.Classes {
+	for _, class := range wish.Names() {
 		if why, exists := f.RuntimeClasses[class]; exists && why == "" {
 			return fmt.Sprintf("Tier %s: its Sandboxes run under RuntimeClass %s.", name, class), false
 		}
@@ -101,10 +101,10 @@ func (f Findings) tier(name string, wish config.RuntimeClass) (line string, faul
 	switch {
 	case wish.Required:
 		return fmt.Sprintf("Tier %s: requires one of the RuntimeClasses %s, and none is usable: its Sandboxes cannot run.",
-			name, strings.Join(wish.Classes, ", ")), true
+			name, strings.Join(wish.Names(), ", ")), true
 	case len(wish.Classes) > 0:
 		return fmt.Sprintf("Tier %s: prefers one of the RuntimeClasses %s, and none is usable: its Sandboxes share the kernel of their node.",
-			name, strings.Join(wish.Classes, ", ")), false
+			name, strings.Join(wish.Names(), ", ")), false
 	default:
 		return fmt.Sprintf("Tier %s: its Sandboxes share the kernel of their node.", name), false
 	}

@@ -15,7 +15,7 @@ import (
 func TestReport(t *testing.T) {
 	const server, metadata = "10.0.0.1:8080", "169.254.169.254:80"
 	yes, no, late := preflight.Answer{Ever: true, Last: true}, preflight.Answer{}, preflight.Answer{Ever: true}
-	required := &config.Platform{Tiers: map[string]config.Tier{"strict": {RuntimeClass: config.RuntimeClass{Classes: []string{"gvisor", "kata"}, Required: true}}}}
+	required := &config.Platform{Tiers: map[string]config.Tier{"strict": {RuntimeClass: config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true}}}}
 	gvisor := map[string]string{"gvisor": ""}
 	cases := map[string]struct {
 		findings preflight.Findings

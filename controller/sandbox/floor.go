@@ -84,11 +84,11 @@ func runtimeClassRefusals(pod *corev1.PodSpec, at *field.Path, tier config.Runti
 	if pod.RuntimeClassName != nil {
 		class = *pod.RuntimeClassName
 	}
-	if slices.Contains(tier.Classes, class) {
+	if slices.Contains(tier.Names(), class) {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at.Child("runtimeClassName"), class,
-		"the tier of the namespace requires one of: "+strings.Join(tier.Classes, ", "))}
+		"the tier of the namespace requires one of: "+strings.Join(tier.Names(), ", "))}
 }
 
 // sentence puts all refusals into one line.

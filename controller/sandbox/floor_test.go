@@ -15,7 +15,7 @@ import (
 
 func TestFloorRefusals(t *testing.T) {
 	privileged := &corev1.SecurityContext{Privileged: new(true)}
-	gvisor := config.RuntimeClass{Classes: []string{"gvisor", "kata"}, Required: true}
+	gvisor := config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true}
 	cases := map[string]struct {
 		pod  corev1.PodSpec
 		tier config.RuntimeClass
@@ -64,7 +64,7 @@ func TestFloorRefusals(t *testing.T) {
 		"no RuntimeClass where one is required":  {tier: gvisor, want: map[string]any{"runtimeClassName": ""}},
 		"another RuntimeClass than is required":  {pod: corev1.PodSpec{RuntimeClassName: new("runc")}, tier: gvisor, want: map[string]any{"runtimeClassName": "runc"}},
 		"a RuntimeClass that is required":        {pod: corev1.PodSpec{RuntimeClassName: new("kata")}, tier: gvisor},
-		"no RuntimeClass where one is preferred": {tier: config.RuntimeClass{Classes: []string{"gvisor"}}},
+		"no RuntimeClass where one is preferred": {tier: config.RuntimeClass{Classes: config.ClassesOf("gvisor")}},
 		"everything at once comes back together": {
 			pod: corev1.PodSpec{
 				HostNetwork: true,

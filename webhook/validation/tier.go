@@ -65,7 +65,7 @@ func checkRuntimeClass(in Input) []Fault {
 	var faults []Fault
 	chosen := textAt(in.Effective.Pod, "spec", "runtimeClassName")
 	at := field.NewPath(in.Effective.Path, "spec", "runtimeClassName")
-	classes := in.Tier.RuntimeClass.Classes
+	classes := in.Tier.RuntimeClass.Names()
 	if in.Tier.RuntimeClass.Required && !slices.Contains(classes, chosen) {
 		faults = append(faults, Fault{
 			Rule:   RuleRuntimeRequired,

@@ -177,7 +177,7 @@ func TestTier(t *testing.T) {
 	restricted := func(in *validation.Input) {
 		in.TierName = "restricted"
 		in.Tier = config.Tier{
-			RuntimeClass: config.RuntimeClass{Classes: []string{"kata", "gvisor"}, Required: true},
+			RuntimeClass: config.RuntimeClass{Classes: config.ClassesOf("kata", "gvisor"), Required: true},
 			Egress:       config.TierEgress{Profile: "dns-only"}, Creates: []string{"SandboxClaim"},
 		}
 	}

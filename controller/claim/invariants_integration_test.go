@@ -7,89 +7,29 @@ package claim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
-// witness sees every change of the Sandboxes of a namespace as it was stored and
-// remembers who had which.
-type witness struct {
-	mu sync.Mutex
-	// had are the Sandboxes that each claim had, served the claims that each Sandbox had.
-	had, served map[types.UID]map[types.UID]string
-}
-
-func (e *environment) witness() *witness {
+// witness watches who has which Sandbox until the test ends.
+func (e *environment) witness() *apiserver.Witness {
 	e.t.Helper()
-	w := &witness{had: map[types.UID]map[types.UID]string{}, served: map[types.UID]map[types.UID]string{}}
-	watcher, err := e.client.Watch(context.Background(), &agentsv1beta1.SandboxList{}, client.InNamespace(e.namespace))
+	w, err := apiserver.NewWitness(context.Background(), e.client, e.namespace)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range watcher.ResultChan() {
-			w.see(event)
-		}
-	}()
-	e.t.Cleanup(func() { watcher.Stop(); <-done })
+	e.t.Cleanup(w.Stop)
 	return w
-}
-
-func (w *witness) see(event watch.Event) {
-	sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
-	if !isSandbox || event.Type == watch.Deleted {
-		return
-	}
-	owner := extensionOwner(sandbox, extensionsv1beta1.SandboxClaimKind)
-	if owner == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	put(w.had, owner.UID, sandbox.UID, sandbox.Name)
-	put(w.served, sandbox.UID, owner.UID, owner.Name)
-}
-
-func put(in map[types.UID]map[types.UID]string, key, value types.UID, name string) {
-	if in[key] == nil {
-		in[key] = map[types.UID]string{}
-	}
-	in[key][value] = name
-}
-
-// doubles lists every claim that ever had two Sandboxes and every Sandbox that ever
-// had two claims.
-func (w *witness) doubles() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var errs []error
-	for claim, sandboxes := range w.had {
-		if len(sandboxes) > 1 {
-			errs = append(errs, fmt.Errorf("claim %s had %d Sandboxes: %v", claim, len(sandboxes), sandboxes))
-		}
-	}
-	for sandbox, claims := range w.served {
-		if len(claims) > 1 {
-			errs = append(errs, fmt.Errorf("sandbox %s had %d claims: %v", sandbox, len(claims), claims))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // rounds is how many seeds are tried; CLAIM_ROUNDS sets another number.
@@ -133,8 +73,8 @@ func TestOneSandboxForOneClaimWhateverTheCachesShow(t *testing.T) {
 			faults.Stop()
 			late.stop()
 			e.eventually("every claim is bound", func() error { return e.unbound(claims, 0) })
-			if err := w.doubles(); err != nil {
-				t.Error(err)
+			for _, double := range w.Doubles() {
+				t.Error(double)
 			}
 			e.consistent()
 			t.Logf("%d requests were disturbed; writes:\n%s", faults.Count(), e.writes())

@@ -39,8 +39,8 @@ type Filter struct {
 	User string
 	// Namespace is where.
 	Namespace string
-	// Name is the object's name. A create by a generated name has none.
-	Name string
+	// Names are those of the objects. A create by a generated name has none.
+	Names []string
 }
 
 // Counts are numbers of writes by verb and resource, such as "create pods" or
@@ -54,6 +54,17 @@ func (c Counts) Total() int {
 		total += n
 	}
 	return total
+}
+
+// Since is how many writes came after earlier ones were counted.
+func (c Counts) Since(earlier Counts) Counts {
+	since := Counts{}
+	for what, n := range c {
+		if more := n - earlier[what]; more > 0 {
+			since[what] = more
+		}
+	}
+	return since
 }
 
 // String lists the counts, sorted by their names.
@@ -165,7 +176,7 @@ func (f Filter) picks(event *auditv1.Event) bool {
 	}
 	return (f.User == "" || f.User == user) &&
 		(f.Namespace == "" || f.Namespace == event.ObjectRef.Namespace) &&
-		(f.Name == "" || f.Name == event.ObjectRef.Name)
+		(len(f.Names) == 0 || slices.Contains(f.Names, event.ObjectRef.Name))
 }
 
 // what names a write; one that was refused says so by its code.

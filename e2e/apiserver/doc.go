@@ -4,8 +4,9 @@
 // Package apiserver runs a private kube-apiserver with its etcd for the tests of one
 // package, with the definitions of the platform installed. Nothing else runs beside
 // it: no kubelet, no scheduler, no controller of Kubernetes. A test that needs one of
-// those plays it (Kubelet), counts what a controller writes (Audit) and disturbs its
-// requests (Faults).
+// those plays it (Kubelet), or adds nodes that do not exist with scheduler, garbage
+// collector and kwok for their kubelets (Server.AddNodes). It counts what a controller
+// writes (Audit) and disturbs its requests (Faults).
 //
 // # Decisions
 //

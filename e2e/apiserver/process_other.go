@@ -5,7 +5,16 @@
 
 package apiserver
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+	"time"
+)
 
 // diesWithParent has no meaning here: the programs are those of Linux.
 func diesWithParent() *syscall.SysProcAttr { return nil }
+
+// CPU is not known here.
+func (*Daemon) CPU() (time.Duration, error) {
+	return 0, errors.New("the processor time of another process is read from /proc, which only Linux has")
+}

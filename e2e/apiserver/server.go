@@ -52,6 +52,8 @@ type Server struct {
 	// token is the administrator's.
 	token           string
 	etcd, apiserver *Daemon
+	// helpers are what AddNodes started.
+	helpers []*Daemon
 }
 
 // Start starts etcd and the apiserver and installs the definitions of the platform.
@@ -163,7 +165,7 @@ func (s *Server) writeFiles() error {
 func (s *Server) awaitReady(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startPatience, true, func(ctx context.Context) (bool, error) {
-		if err := errors.Join(s.etcd.Failure(), s.apiserver.Failure()); err != nil {
+		if err := s.Failure(); err != nil {
 			return false, err
 		}
 		last = s.ready(ctx)
@@ -209,8 +211,15 @@ users: [{name: u, user: {token: %q, as: %q, as-groups: [%q]}}]
 
 // Stop ends the processes and removes their files.
 func (s *Server) Stop() error {
-	return errors.Join(s.apiserver.Stop(), s.etcd.Stop(), os.RemoveAll(s.dir))
+	var errs []error
+	for _, helper := range s.helpers {
+		errs = append(errs, helper.Stop())
+	}
+	return errors.Join(errors.Join(errs...), s.apiserver.Stop(), s.etcd.Stop(), os.RemoveAll(s.dir))
 }
+
+// CPU is how much processor time the apiserver has used since it was started.
+func (s *Server) CPU() (time.Duration, error) { return s.apiserver.CPU() }
 
 func (s *Server) in(elem ...string) string {
 	return filepath.Join(append([]string{s.dir}, elem...)...)

@@ -5,7 +5,7 @@
 // and holds what that costs to its budget: writes by the apiserver's audit log, memory
 // by the program's own account. What takes how long is output and no verdict.
 //
-// 2026-11-29: The apiserver is real and the nodes are not: a loop that binds Pods and
-// writes their status plays scheduler and kubelet. It does less than kwok, but what is
-// measured is the controller, and a second program to build would buy nothing.
+// 2026-11-29: etcd (which flushes every write to the disk), the apiserver, the scheduler
+// and the garbage collector are real; the nodes are not: kwok plays their kubelets. A
+// node with real containers would spend the machine on starting them.
 package bench

@@ -7,17 +7,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/cluster/internal/build"
 )
 
-// program prints where one program of the cluster lies.
+// program prints where one program lies, of the cluster or of those that stand in for
+// parts of it.
 func program(ctx context.Context, out io.Writer, name string) error {
 	builder, err := build.NewBuilder(ctx)
 	if err != nil {
 		return err
 	}
-	path, err := builder.Program(ctx, build.Components(), name)
+	path, err := builder.Program(ctx, slices.Concat(build.Components(), build.Fakes()), name)
 	if err != nil {
 		return err
 	}

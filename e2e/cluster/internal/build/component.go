@@ -36,7 +36,7 @@ type Program struct {
 	Aliases []string
 }
 
-// Components are all the modules, the slowest last so that whatever is wrong
+// Components are the modules of all that a cluster runs, the slowest last so that whatever is wrong
 // with the machine's compiler shows early.
 func Components() []Component {
 	strip := []string{"-s", "-w"}
@@ -69,6 +69,14 @@ func Components() []Component {
 				"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl",
 			}}},
 		},
+	}
+}
+
+// Fakes are the modules of programs that no cluster here runs: those that stand in for
+// nodes where many are wanted.
+func Fakes() []Component {
+	return []Component{
+		{Name: "kwok", LDFlags: []string{"-s", "-w"}, Programs: []Program{{File: "kwok", Package: "sigs.k8s.io/kwok/cmd/kwok"}}},
 	}
 }
 

@@ -4,6 +4,7 @@
 package build
 
 import (
+	"slices"
 	"testing"
 	"testing/fstest"
 )
@@ -66,7 +67,7 @@ func TestTheKeyOfABuildChangesWithWhatChangesTheBinaries(t *testing.T) {
 
 func TestEveryComponentHasANameOfItsOwnAndNoProgramTwice(t *testing.T) {
 	seen := map[string]string{}
-	for _, c := range Components() {
+	for _, c := range slices.Concat(Components(), Fakes()) {
 		for _, p := range c.Programs {
 			for _, name := range append([]string{p.File}, p.Aliases...) {
 				if other, ok := seen[name]; ok {

@@ -1,0 +1,173 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+)
+
+const (
+	namespace = "team-a"
+	user      = "controller"
+	nodes     = 4
+	// patience bounds a hang.
+	patience = 5 * time.Minute
+	glimpse  = 100 * time.Millisecond
+)
+
+const platform = `
+defaultTier: standard
+tiers:
+  standard:
+    podSecurity: {deny: baseline, warn: restricted, version: v1.37}
+    runtimeClass: {}
+    egress: {profile: public}
+    creates: [Sandbox, SandboxClaim]
+egressProfiles:
+  public: {dns: true, internet: true}
+cluster:
+  cidrs: [10.244.0.0/16]
+  dns: {namespace: kube-system, podLabels: {k8s-app: kube-dns}}
+router: {namespace: agent-sandbox-system, podLabels: {app: sandbox-router}}
+`
+
+// world is a cluster of fake nodes with the controller as it is shipped.
+type world struct {
+	testing.TB
+
+	server *apiserver.Server
+	// admin reads and writes as an administrator.
+	admin      client.WithWatch
+	controller *apiserver.Daemon
+	// debug is the address of the controller's profiles.
+	debug string
+}
+
+// newWorld starts a world that ends with the test.
+func newWorld(tb testing.TB, flags ...string) *world {
+	tb.Helper()
+	ctx := tb.Context()
+	server, err := apiserver.Start(ctx, apiserver.Options{})
+	check(tb, err)
+	w := &world{TB: tb, server: server}
+	tb.Cleanup(func() { check(tb, server.Stop()) })
+	w.admin, err = apiserver.NewClient(server.Config)
+	check(tb, err)
+	check(tb, server.AddNodes(ctx, nodes))
+	check(tb, w.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	w.startController(ctx, flags)
+	return w
+}
+
+func check(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// startController builds the controller as it is shipped and runs it.
+func (w *world) startController(ctx context.Context, flags []string) {
+	w.Helper()
+	root, err := apiserver.Root()
+	check(w, err)
+	dir := w.TempDir()
+	binary, config := filepath.Join(dir, "agent-sandbox-controller"), filepath.Join(dir, "platform.yaml")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/agent-sandbox-controller")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		w.Fatalf("build the controller: %v\n%s", err, out)
+	}
+	check(w, os.WriteFile(config, []byte(platform), 0o600))
+	kubeconfig, err := w.server.Kubeconfig(user, apiserver.Controllers)
+	check(w, err)
+	ports, err := apiserver.FreePorts(ctx, 1)
+	check(w, err)
+	w.debug = "127.0.0.1:" + ports[0]
+	flags = append(flags, "--kubeconfig="+kubeconfig, "--config="+config, "--leader-elect=false",
+		"--metrics-bind-address="+w.debug, "--health-probe-bind-address=0", "--enable-pprof-debug")
+	w.controller, err = apiserver.Launch("the controller", binary, filepath.Join(dir, "log"), flags...)
+	check(w, err)
+	w.Cleanup(func() { check(w, w.controller.Stop()) })
+	w.await(ctx, "the controller serves its profiles", func(ctx context.Context) error {
+		_, err := readHeap(ctx, w.debug)
+		return err
+	})
+}
+
+// await asks again and again until done has no error.
+func (w *world) await(ctx context.Context, what string, done func(context.Context) error) {
+	w.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, glimpse, patience, true, func(ctx context.Context) (bool, error) {
+		if err := errors.Join(w.controller.Failure(), w.server.Failure()); err != nil {
+			return false, err
+		}
+		last = done(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		w.Fatalf("gave up waiting until %s: %v: %v", what, err, last)
+	}
+}
+
+// writes are those that the controller has done so far.
+func (w *world) writes(ctx context.Context) apiserver.Counts {
+	w.Helper()
+	check(w, w.server.Audit.Settle(ctx, w.server.Config))
+	counts, err := w.server.Audit.Writes(apiserver.Filter{User: user})
+	check(w, err)
+	return counts
+}
+
+// heap is how many bytes the controller uses after a collection.
+func (w *world) heap(ctx context.Context) int {
+	w.Helper()
+	bytes, err := readHeap(ctx, w.debug)
+	check(w, err)
+	return bytes
+}
+
+func readHeap(ctx context.Context, debug string) (int, error) {
+	const mark = "# HeapAlloc = "
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+debug+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }() // it was only read
+	var seen bytes.Buffer
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if value, found := strings.CutPrefix(lines.Text(), mark); found {
+			return strconv.Atoi(value)
+		}
+		seen.Write(lines.Bytes())
+	}
+	return 0, errors.Join(lines.Err(), fmt.Errorf("the profile does not say %q: %.200s", mark, seen.String()))
+}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/corpus"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -44,7 +45,7 @@ func chartValues(t *testing.T, environment string) (platform string, policies ma
 	}
 	platformValues := objectAt(values, "platform")
 	objectAt(platformValues, "router")["namespace"] = "agent-sandbox-system"
-	return asYAML(t, platformValues), map[string]string{configurationKey: asYAML(t, map[string]any{"rules": objectAt(values, "policies")["rules"]})}
+	return asYAML(t, platformValues), map[string]string{policysource.ConfigurationKey: asYAML(t, map[string]any{"rules": objectAt(values, "policies")["rules"]})}
 }
 
 // overlay puts one layer of values over another, as Helm does.

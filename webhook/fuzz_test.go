@@ -12,6 +12,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 )
 
 // FuzzAdmission sends any object through mutation and validation. Nothing may panic,
@@ -29,10 +31,10 @@ func FuzzAdmission(f *testing.F) {
 			f.Add(kind, object, sandbox(""))
 		}
 	}
-	var judge *Judge
+	var decide *Judge
 	f.Fuzz(func(t *testing.T, kind, object, old string) {
-		if judge == nil {
-			judge = world{}.judge(t)
+		if decide == nil {
+			decide = world{}.judge(t)
 		}
 		var probe map[string]any
 		if json.Unmarshal([]byte(object), &probe) != nil || probe == nil || json.Unmarshal([]byte(old), &probe) != nil {
@@ -42,15 +44,15 @@ func FuzzAdmission(f *testing.F) {
 		if old != "null" {
 			request.Operation, request.OldObject = admissionv1.Update, runtime.RawExtension{Raw: []byte(old)}
 		}
-		mutated := judge.Mutate(t.Context(), request)
+		mutated := decide.Mutate(t.Context(), request)
 		requireOurselvesFaultless(t, mutated)
 		request.Object.Raw = patched(t, request.Object.Raw, mutated)
-		if again := judge.Mutate(t.Context(), request); len(again.Patches) > 0 {
+		if again := decide.Mutate(t.Context(), request); len(again.Patches) > 0 {
 			t.Errorf("a second pass has a patch: %v", again.Patches)
 		}
-		verdict := judge.Validate(t.Context(), request)
+		verdict := decide.Validate(t.Context(), request)
 		requireOurselvesFaultless(t, verdict)
-		if !verdict.Allowed && strings.Contains(verdict.Result.Message, ruleDefaults+":") {
+		if !verdict.Allowed && strings.Contains(verdict.Result.Message, judge.RuleDefaults+":") {
 			t.Errorf("refused for what mutation had to set: %s", verdict.Result.Message)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/defaults"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -41,12 +42,12 @@ func (j *Judge) Mutate(ctx context.Context, req admission.Request) admission.Res
 		Operation: r.operation, Kind: r.kind, Object: r.object, OldObject: r.old, Now: j.Clock.Now(),
 	}
 	if r.kind != engine.KindSandboxClaim {
-		known, err := j.facts(ctx, r.namespace)
+		known, err := j.Facts(ctx, r.namespace)
 		if err != nil {
 			logf.FromContext(ctx).Error(err, "no defaults are set, validation decides")
 			return admission.Allowed("")
 		}
-		request.Tier, request.RuntimeClasses = known.tier, known.classes
+		request.Tier, request.RuntimeClasses = known.Tier, known.Classes
 	}
 	return admission.Patched("", defaults.Operations(request)...)
 }
@@ -98,11 +99,11 @@ func guarded(next admission.Handler) admission.Handler {
 
 // Handlers are the admission handlers by path. At most limit requests are handled at
 // the same time, further ones are asked to come again.
-func Handlers(j *Judge, policies *PolicySource, metrics *Metrics, limit int) map[string]*admission.Webhook {
+func Handlers(j *Judge, policies *policysource.Source, metrics *Metrics, limit int) map[string]*admission.Webhook {
 	handlers := map[string]*admission.Webhook{}
 	crowd := newShedder(limit)
 	for path, handle := range map[string]admission.HandlerFunc{
-		PathMutate: j.Mutate, PathValidate: j.Validate, PathValidatePolicy: policies.Validate,
+		PathMutate: j.Mutate, PathValidate: j.Validate, PathValidatePolicy: policyCheck{policies}.validate,
 	} {
 		handlers[path] = &admission.Webhook{Handler: metrics.observe(path[1:], crowd.shed(guarded(handle)))}
 	}

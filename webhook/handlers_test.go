@@ -24,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/events"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -34,6 +33,8 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -100,7 +101,7 @@ func (w world) judge(t *testing.T) *Judge {
 	return judge
 }
 
-func (w world) parts(t *testing.T) (*Judge, *PolicySource, *Metrics) {
+func (w world) parts(t *testing.T) (*Judge, *policysource.Source, *Metrics) {
 	t.Helper()
 	objects := append([]client.Object{
 		namespace("tenant", nil), namespace("strict", map[string]string{"platform.agents.x-k8s.io/tier": "restricted"}),
@@ -136,28 +137,31 @@ func (w world) parts(t *testing.T) (*Judge, *PolicySource, *Metrics) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := newSource(t, reader, rules, m)
+	source := newSource(t, reader, rules)
 	if !w.unloaded {
 		if _, err := source.Reconcile(t.Context(), reconcile.Request{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	judge := &Judge{
-		Platform: parsed, Engine: rules, Clock: clock, Lookup: Lookup{Cached: reader, Live: reader},
+	decide := &Judge{
+		Judge:           &judge.Judge{Platform: parsed, Engine: rules, Clock: clock, Lookup: Lookup{Cached: reader, Live: reader}},
 		ControllerUsers: sets.New(controllerUser),
 	}
-	return judge, source, m
+	return decide, source, m
 }
 
-func newSource(t *testing.T, reader client.Reader, rules *engine.Engine, m *Metrics) *PolicySource {
+func newSource(t *testing.T, reader client.Reader, rules *engine.Engine) *policysource.Source {
 	t.Helper()
 	library, err := policies.Library()
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := NewPolicySource(PolicyOptions{
-		Reader: reader, Namespace: "agent-sandbox-system", Engine: rules, Library: library,
-		Events: events.NewFakeRecorder(100), Metrics: m,
+	m, err := policysource.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := policysource.New(policysource.Options{
+		Reader: reader, Namespace: "agent-sandbox-system", Engine: rules, Library: library, Metrics: m,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -470,8 +474,8 @@ func TestDryRunLeavesNoTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge := &Judge{Clock: clock}
-	handler := Handlers(judge, &PolicySource{}, m, 100)[PathMutate]
+	decide := &Judge{Judge: &judge.Judge{Clock: clock}}
+	handler := Handlers(decide, &policysource.Source{}, m, 100)[PathMutate]
 	request := creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}}`)
 	for _, step := range []struct {
 		dry   bool

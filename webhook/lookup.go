@@ -41,8 +41,8 @@ type Lookup struct {
 	Live client.Reader
 }
 
-// namespace returns the labels and annotations of a namespace.
-func (l Lookup) namespace(ctx context.Context, name string) (engine.NamespaceInfo, error) {
+// Namespace returns the labels and annotations of a namespace.
+func (l Lookup) Namespace(ctx context.Context, name string) (engine.NamespaceInfo, error) {
 	object := namespaceMetadata()
 	key := client.ObjectKey{Name: name}
 	err := l.Cached.Get(ctx, key, object)
@@ -55,8 +55,8 @@ func (l Lookup) namespace(ctx context.Context, name string) (engine.NamespaceInf
 	return engine.NamespaceInfo{Name: name, Labels: object.Labels, Annotations: object.Annotations}, nil
 }
 
-// runtimeClasses returns the names of those that exist.
-func (l Lookup) runtimeClasses(ctx context.Context) (sets.Set[string], error) {
+// RuntimeClasses returns the names of those that exist.
+func (l Lookup) RuntimeClasses(ctx context.Context) (sets.Set[string], error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(nodev1.SchemeGroupVersion.WithKind("RuntimeClassList"))
 	if err := l.Cached.List(ctx, list); err != nil {
@@ -69,13 +69,13 @@ func (l Lookup) runtimeClasses(ctx context.Context) (sets.Set[string], error) {
 	return names, nil
 }
 
-// template returns a SandboxTemplate, or nil if there is none.
-func (l Lookup) template(ctx context.Context, namespace, name string) (map[string]any, error) {
+// Template returns a SandboxTemplate, or nil if there is none.
+func (l Lookup) Template(ctx context.Context, namespace, name string) (map[string]any, error) {
 	return l.extension(ctx, engine.KindSandboxTemplate, namespace, name)
 }
 
-// pool returns a SandboxWarmPool, or nil if there is none.
-func (l Lookup) pool(ctx context.Context, namespace, name string) (map[string]any, error) {
+// Pool returns a SandboxWarmPool, or nil if there is none.
+func (l Lookup) Pool(ctx context.Context, namespace, name string) (map[string]any, error) {
 	return l.extension(ctx, engine.KindSandboxWarmPool, namespace, name)
 }
 
@@ -97,9 +97,9 @@ func (l Lookup) extension(ctx context.Context, kind, namespace, name string) (ma
 	return object.Object, nil
 }
 
-// colliding returns the name of another object of the kind whose name has the same
+// Colliding returns the name of another object of the kind whose name has the same
 // hash, empty if there is none.
-func (l Lookup) colliding(ctx context.Context, kind, namespace, name string) (string, error) {
+func (l Lookup) Colliding(ctx context.Context, kind, namespace, name string) (string, error) {
 	if hashedKind(kind) == nil || name == "" {
 		return "", nil
 	}

@@ -11,8 +11,6 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-
-	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 // Outcomes of a request in metrics.
@@ -30,12 +28,6 @@ type Metrics struct {
 	decisions *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
 	findings  *prometheus.CounterVec
-
-	policy       *prometheus.GaugeVec
-	loadFailures prometheus.Counter
-	broken       prometheus.Gauge
-	unknown      prometheus.Gauge
-	missing      prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -52,23 +44,8 @@ func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics,
 		findings: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "agent_sandbox_admission_findings_total", Help: "Findings about admitted and refused objects by rule and enforcement, dry runs left out.",
 		}, []string{"rule", "enforcement"}),
-		policy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "agent_sandbox_policy_info", Help: "1 for the digest of the policies in force; replicas that differ show several.",
-		}, []string{"digest"}),
-		loadFailures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "agent_sandbox_policy_load_failures_total", Help: "Loads of the policies that failed; the last good ones stayed in force.",
-		}),
-		broken: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "agent_sandbox_policy_broken_modules", Help: "Modules that did not load.",
-		}),
-		unknown: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "agent_sandbox_policy_unknown_rules", Help: "Entries of the policy configuration about rules that do not exist; they have no effect.",
-		}),
-		missing: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "agent_sandbox_policy_missing_sources", Help: "Policy ConfigMaps that disappeared and whose last content is still in force.",
-		}),
 	}
-	for _, collector := range []prometheus.Collector{m.decisions, m.latency, m.findings, m.policy, m.loadFailures, m.broken, m.unknown, m.missing} {
+	for _, collector := range []prometheus.Collector{m.decisions, m.latency, m.findings} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}
@@ -114,13 +91,4 @@ func outcome(response admission.Response) string {
 	default:
 		return outcomeDenied
 	}
-}
-
-// loaded notes the policies in force.
-func (m *Metrics) loaded(report engine.LoadReport, missing int) {
-	m.policy.Reset()
-	m.policy.WithLabelValues(report.Digest).Set(1)
-	m.broken.Set(float64(len(report.Broken)))
-	m.unknown.Set(float64(len(report.Unknown)))
-	m.missing.Set(float64(missing))
 }

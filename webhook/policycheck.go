@@ -5,35 +5,36 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/sets"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
-	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 )
 
-// Validate refuses a policy ConfigMap that would not load, so that its author hears
+// policyCheck refuses policy ConfigMaps.
+type policyCheck struct {
+	source *policysource.Source
+}
+
+// validate refuses a policy ConfigMap that would not load, so that its author hears
 // of it when he applies it, and to delete one whose rules another one configures.
 // Loading checks again, so this may fail open.
-func (s *PolicySource) Validate(ctx context.Context, req admission.Request) admission.Response {
-	raw, check := req.Object.Raw, s.Check
+func (c policyCheck) validate(ctx context.Context, req admission.Request) admission.Response {
+	raw, check := req.Object.Raw, c.source.Check
 	switch {
 	case req.Operation == admissionv1.Delete && slices.Contains(systemUsers, req.UserInfo.Username):
 		// Who deletes a namespace deletes all of them, in any order.
 		return admission.Allowed("")
 	case req.Operation == admissionv1.Delete:
-		raw, check = req.OldObject.Raw, s.CheckRemoval
+		raw, check = req.OldObject.Raw, c.source.CheckRemoval
 	case !judgedOperation(req):
 		return admission.Allowed("")
 	}
@@ -42,7 +43,7 @@ func (s *PolicySource) Validate(ctx context.Context, req admission.Request) admi
 		return failed(http.StatusBadRequest, fmt.Errorf("read the ConfigMap: %w", err))
 	}
 	configMap.Namespace = req.Namespace
-	if configMap.Labels[keys.PolicySource] != "true" || req.Namespace != s.Namespace || !configMap.DeletionTimestamp.IsZero() {
+	if configMap.Labels[keys.PolicySource] != "true" || req.Namespace != c.source.Namespace || !configMap.DeletionTimestamp.IsZero() {
 		return admission.Allowed("")
 	}
 	if err := check(ctx, &configMap); err != nil {
@@ -50,67 +51,4 @@ func (s *PolicySource) Validate(ctx context.Context, req admission.Request) admi
 		return admission.Denied("the policies would not load: " + err.Error())
 	}
 	return admission.Allowed("")
-}
-
-// Check says why a policy ConfigMap would not load, together with the library and
-// the ConfigMaps in force.
-func (s *PolicySource) Check(ctx context.Context, configMap *corev1.ConfigMap) error {
-	var errs []error
-	for _, key := range slices.Sorted(maps.Keys(configMap.Data)) {
-		if key != configurationKey && !strings.HasSuffix(key, moduleSuffix) {
-			errs = append(errs, fmt.Errorf("%s: key %q is neither %s nor does it end in %s: rename or remove it",
-				source(configMap), key, configurationKey, moduleSuffix))
-		}
-	}
-	wanted, unknown := s.state()
-	wanted[configMap.Name] = configMap
-	report, err := s.try(ctx, wanted)
-	if err != nil {
-		errs = append(errs, err)
-	}
-	for _, reason := range s.faultsOf(configMap, report) {
-		errs = append(errs, errors.New(reason))
-	}
-	own, err := s.parse(configMap)
-	if err == nil {
-		errs = append(errs, bereft(report, func(rule string) bool { return unknown.Has(rule) || own.configuration.Mentions(rule) })...)
-	}
-	return errors.Join(errs...)
-}
-
-// CheckRemoval says which rules of a policy ConfigMap other ConfigMaps configure.
-func (s *PolicySource) CheckRemoval(ctx context.Context, configMap *corev1.ConfigMap) error {
-	wanted, unknown := s.state()
-	delete(wanted, configMap.Name)
-	// That the others do not load for another reason is not the fault of this one.
-	report, _ := s.try(ctx, wanted)
-	return errors.Join(bereft(report, unknown.Has)...)
-}
-
-// state is what is in force: the ConfigMaps, and the ids in their configuration that
-// no rule has.
-func (s *PolicySource) state() (map[string]*corev1.ConfigMap, sets.Set[string]) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.inForce), s.unknown
-}
-
-// try loads ConfigMaps without putting them in force.
-func (s *PolicySource) try(ctx context.Context, configMaps map[string]*corev1.ConfigMap) (engine.LoadReport, error) {
-	set, err := s.combine(configMaps)
-	if err != nil {
-		return engine.LoadReport{}, err
-	}
-	return s.scratch.Load(ctx, set.modules, set.configuration)
-}
-
-// bereft lists entries of the configuration that lose their rule.
-func bereft(report engine.LoadReport, known func(rule string) bool) []error {
-	var errs []error
-	for _, unknown := range report.Unknown {
-		if !known(unknown.Rule) {
-			errs = append(errs, fmt.Errorf("rule %s goes and would still be configured, remove that first: %s", unknown.Rule, unknown.Reason))
-		}
-	}
-	return errs
 }

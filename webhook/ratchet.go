@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -16,15 +17,15 @@ import (
 // finding excuses one new one only. The failure of a rule is no finding about the
 // object, and what is not listed is nobody's, so they excuse nothing once the spec
 // changed.
-func ratchet(now, before judged, specChanged bool) (brought, tolerated []engine.Finding) {
+func ratchet(now, before judge.Judgement, specChanged bool) (brought, tolerated []engine.Finding) {
 	excuses := map[string]int{}
-	for _, f := range before.findings {
+	for _, f := range before.Findings {
 		if !f.Failure && f.Omits == 0 || !specChanged {
-			excuses[identity(f, before.document)]++
+			excuses[identity(f, before.Document)]++
 		}
 	}
-	for _, f := range now.findings {
-		id := identity(f, now.document)
+	for _, f := range now.Findings {
+		id := identity(f, now.Document)
 		if excuses[id] > 0 {
 			excuses[id]--
 			tolerated = append(tolerated, f)

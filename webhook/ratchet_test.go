@@ -7,8 +7,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -64,23 +63,10 @@ func TestRatchet(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			brought, tolerated := ratchet(judged{findings: tc.now}, judged{findings: tc.before}, tc.specChanged)
+			brought, tolerated := ratchet(judge.Judgement{Findings: tc.now}, judge.Judgement{Findings: tc.before}, tc.specChanged)
 			if len(brought) != tc.brought || len(brought)+len(tolerated) != len(tc.now) {
 				t.Errorf("ratchet() = %v, %v, want %d brought in", brought, tolerated, tc.brought)
 			}
 		})
-	}
-}
-
-func TestMergeKeepsTheStricterOfTwoFindingsOfOneRule(t *testing.T) {
-	own := []engine.Finding{{Rule: "r", Field: "f", Enforcement: engine.Deny, Message: "own"}, {Rule: "s", Field: "f", Enforcement: engine.Warn, Message: "own"}}
-	theirs := []engine.Finding{{Rule: "r", Field: "f", Enforcement: engine.Warn, Message: "theirs"}, {Rule: "s", Field: "f", Enforcement: engine.Deny, Message: "theirs"},
-		{Rule: "r", Field: "a", Enforcement: engine.Audit, Message: "theirs"}}
-	want := []engine.Finding{
-		{Rule: "r", Field: "f", Enforcement: engine.Deny, Message: "own"}, {Rule: "s", Field: "f", Enforcement: engine.Deny, Message: "theirs"},
-		{Rule: "r", Field: "a", Enforcement: engine.Audit, Message: "theirs"},
-	}
-	if diff := cmp.Diff(want, merge(own, theirs)); diff != "" {
-		t.Errorf("merge() (-want +got):\n%s", diff)
 	}
 }

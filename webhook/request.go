@@ -8,16 +8,16 @@ import (
 	"maps"
 	"reflect"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 const (
-	operationCreate = string(admissionv1.Create)
-	operationUpdate = string(admissionv1.Update)
+	operationCreate = judge.OperationCreate
+	operationUpdate = judge.OperationUpdate
 
 	kindScale        = "Scale"
 	subresourceScale = "scale"

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -25,12 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
-	"github.com/agent-sandbox-platform/agent-sandbox/policies"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 	"github.com/agent-sandbox-platform/agent-sandbox/webhook/certs"
 )
@@ -64,8 +61,7 @@ func Run(ctx context.Context, restConfig *rest.Config, o Options) error {
 func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manager.Manager, error) {
 	watched := map[client.Object]cache.ByObject{sandboxMetadata(): {Transform: trimToName}}
 	maps.Copy(watched, source.Watched())
-	policies := labels.SelectorFromSet(labels.Set{keys.PolicySource: "true"})
-	watched[&corev1.ConfigMap{}] = cache.ByObject{Namespaces: map[string]cache.Config{o.Namespace: {LabelSelector: policies}}}
+	maps.Copy(watched, policysource.CacheByObject(o.Namespace))
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsBindAddress},
 		HealthProbeBindAddress: o.HealthProbeBindAddress,
@@ -100,7 +96,7 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	policySource, err := s.watchPolicies(rules, m)
+	policies, err := s.watchPolicies(rules)
 	if err != nil {
 		return err
 	}
@@ -108,11 +104,14 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 	if err != nil {
 		return err
 	}
-	judge := &Judge{
-		Platform: s.platform, Engine: rules, ControllerUsers: s.o.controllerUsers(), RelaxedServiceNames: relaxed, Clock: s.clock,
-		Lookup: Lookup{Cached: s.mgr.GetClient(), Live: s.mgr.GetAPIReader()},
+	decide := &Judge{
+		Judge: &judge.Judge{
+			Platform: s.platform, Engine: rules, RelaxedServiceNames: relaxed, Clock: s.clock,
+			Lookup: Lookup{Cached: s.mgr.GetClient(), Live: s.mgr.GetAPIReader()},
+		},
+		ControllerUsers: s.o.controllerUsers(),
 	}
-	for path, handle := range Handlers(judge, policySource, m, s.o.MaxInFlight) {
+	for path, handle := range Handlers(decide, policies, m, s.o.MaxInFlight) {
 		s.mgr.GetWebhookServer().Register(path, handle)
 	}
 	trust, err := source.AddTo(s.mgr)
@@ -123,32 +122,22 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 }
 
 // watchPolicies loads the policies at the start and whenever a ConfigMap changes.
-func (s *server) watchPolicies(rules *engine.Engine, m *Metrics) (*PolicySource, error) {
-	library, err := policies.Library()
+func (s *server) watchPolicies(rules *engine.Engine) (*policysource.Source, error) {
+	m, err := policysource.NewMetrics(metrics.Registry)
 	if err != nil {
-		return nil, fmt.Errorf("read the embedded policies: %w", err)
+		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	source, err := NewPolicySource(PolicyOptions{
-		Reader: s.mgr.GetClient(), Namespace: s.o.Namespace, Engine: rules, Library: library,
-		Events: s.mgr.GetEventRecorder("agent-sandbox-webhook"), Metrics: m,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := ctrl.NewControllerManagedBy(s.mgr).Named("policies").Watches(&corev1.ConfigMap{}, source.Watch()).Complete(source); err != nil {
-		return nil, fmt.Errorf("watch the policy ConfigMaps: %w", err)
-	}
-	// Without any ConfigMap there is no event, and the library still has to be loaded.
 	// Runnables start when the informers have synced.
-	first := manager.RunnableFunc(func(ctx context.Context) error {
+	synced := manager.RunnableFunc(func(context.Context) error {
 		s.synced.Store(true)
-		_, err := source.Reconcile(ctx, reconcile.Request{})
-		return err
+		return nil
 	})
-	if err := s.mgr.Add(first); err != nil {
-		return nil, fmt.Errorf("add the first load of the policies: %w", err)
+	if err := s.mgr.Add(synced); err != nil {
+		return nil, fmt.Errorf("wait for the caches: %w", err)
 	}
-	return source, nil
+	return policysource.SetUp(s.mgr, policysource.Options{
+		Namespace: s.o.Namespace, Engine: rules, Events: s.mgr.GetEventRecorder("agent-sandbox-webhook"), Metrics: m,
+	})
 }
 
 func (s *server) relaxedServiceNames() (bool, error) {

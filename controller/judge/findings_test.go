@@ -1,7 +1,7 @@
 // Copyright The Agent Sandbox Platform Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package judge
 
 import (
 	"testing"
@@ -36,9 +36,22 @@ func TestOneLineForEachFault(t *testing.T) {
 			if tc.both {
 				want = append(want, tc.podSecurity)
 			}
-			if diff := cmp.Diff(want, distinct([]engine.Finding{tc.specific, tc.podSecurity})); diff != "" {
-				t.Errorf("distinct() (-want +got):\n%s", diff)
+			if diff := cmp.Diff(want, Distinct([]engine.Finding{tc.specific, tc.podSecurity})); diff != "" {
+				t.Errorf("Distinct() (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestMergeKeepsTheStricterOfTwoFindingsOfOneRule(t *testing.T) {
+	own := []engine.Finding{{Rule: "r", Field: "f", Enforcement: engine.Deny, Message: "own"}, {Rule: "s", Field: "f", Enforcement: engine.Warn, Message: "own"}}
+	theirs := []engine.Finding{{Rule: "r", Field: "f", Enforcement: engine.Warn, Message: "theirs"}, {Rule: "s", Field: "f", Enforcement: engine.Deny, Message: "theirs"},
+		{Rule: "r", Field: "a", Enforcement: engine.Audit, Message: "theirs"}}
+	want := []engine.Finding{
+		{Rule: "r", Field: "f", Enforcement: engine.Deny, Message: "own"}, {Rule: "s", Field: "f", Enforcement: engine.Deny, Message: "theirs"},
+		{Rule: "r", Field: "a", Enforcement: engine.Audit, Message: "theirs"},
+	}
+	if diff := cmp.Diff(want, merge(own, theirs)); diff != "" {
+		t.Errorf("merge() (-want +got):\n%s", diff)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Agent Sandbox Platform Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package judge
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/defaults"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/validation"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
-	"github.com/agent-sandbox-platform/agent-sandbox/webhook/validation"
 )
 
 // strictness orders enforcements.
@@ -44,7 +44,7 @@ func ofUnmet(request defaults.Request) []engine.Finding {
 	findings := make([]engine.Finding, 0, len(errs))
 	for _, err := range errs {
 		findings = append(findings, engine.Finding{
-			Rule: ruleDefaults, Severity: engine.High, Enforcement: engine.Deny, Field: err.Field, Message: err.Detail,
+			Rule: RuleDefaults, Severity: engine.High, Enforcement: engine.Deny, Field: err.Field, Message: err.Detail,
 			Remediation: "If it happens again, set the field yourself, and tell the platform team.",
 		})
 	}
@@ -73,9 +73,9 @@ func merge(own, policies []engine.Finding) []engine.Finding {
 	return findings
 }
 
-// distinct keeps one line for each fault: what a rule of its own says about a field,
+// Distinct keeps one line for each fault: what a rule of its own says about a field,
 // the Pod Security levels do not say again, unless they are stricter.
-func distinct(findings []engine.Finding) []engine.Finding {
+func Distinct(findings []engine.Finding) []engine.Finding {
 	kept := make([]engine.Finding, 0, len(findings))
 	for _, f := range findings {
 		repeated := ofPodSecurity(f) && slices.ContainsFunc(findings, func(other engine.Finding) bool {

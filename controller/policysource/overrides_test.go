@@ -1,7 +1,7 @@
 // Copyright The Agent Sandbox Platform Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package policysource
 
 import (
 	"testing"
@@ -13,11 +13,11 @@ func TestOverridesAndExemptionsOfEveryConfigMapCount(t *testing.T) {
 	l := newLoader(t)
 	l.step(t, "a", map[string]string{
 		"no-root-name.rego": teamRule,
-		configurationKey: "overrides: [{name: a, namespaceSelector: {matchLabels: {stage: a}}, rules: {no-root-name: {enforcement: Warn}}}]\n" +
+		ConfigurationKey: "overrides: [{name: a, namespaceSelector: {matchLabels: {stage: a}}, rules: {no-root-name: {enforcement: Warn}}}]\n" +
 			`exemptions: [{rule: no-root-name, namespaces: [x], reason: r, owner: o, expires: "9999-12-31"}]`,
 	})
 	l.step(t, "b", map[string]string{
-		configurationKey: "overrides: [{name: b, namespaceSelector: {matchLabels: {stage: b}}, rules: {no-root-name: {enforcement: Audit}}}]",
+		ConfigurationKey: "overrides: [{name: b, namespaceSelector: {matchLabels: {stage: b}}, rules: {no-root-name: {enforcement: Audit}}}]",
 	})
 	for namespace, want := range map[string]engine.Enforcement{"a": engine.Warn, "b": engine.Audit, "c": engine.Deny, "x": engine.Audit} {
 		pod := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "root"}}}}

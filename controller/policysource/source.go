@@ -1,7 +1,11 @@
 // Copyright The Agent Sandbox Platform Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+// Package policysource keeps an engine loaded with the policies in force: the library
+// that is embedded in the program, and the policy ConfigMaps of the release namespace.
+// The webhook and the controller load the same, so that what admission refuses and what
+// the audit finds are one.
+package policysource
 
 import (
 	"context"
@@ -35,19 +39,19 @@ const (
 )
 
 const (
-	// configurationKey holds the configuration of the rules in a policy ConfigMap.
-	configurationKey = "policy.yaml"
+	// ConfigurationKey holds the configuration of the rules in a policy ConfigMap.
+	ConfigurationKey = "policy.yaml"
 	// moduleSuffix ends the keys that hold rules.
 	moduleSuffix = ".rego"
 )
 
-// PolicySource keeps the engine loaded with the library and the policy ConfigMaps of
+// Source keeps the engine loaded with the library and the policy ConfigMaps of
 // one namespace. A load replaces everything at once; one that fails changes nothing.
 // A ConfigMap that disappears stays in force with its last good content, unless the
-// annotation RemovalConfirmed was on it, until the webhook restarts: taking rules away
+// annotation RemovalConfirmed was on it, until the program restarts: taking rules away
 // by accident must not open the cluster.
-type PolicySource struct {
-	PolicyOptions
+type Source struct {
+	Options
 
 	// scratch compiles what is only asked about.
 	scratch *engine.Engine
@@ -61,8 +65,8 @@ type PolicySource struct {
 	unknown sets.Set[string]
 }
 
-// PolicyOptions are what a PolicySource works with.
-type PolicyOptions struct {
+// Options are what a Source works with.
+type Options struct {
 	// Reader lists the ConfigMaps.
 	Reader client.Reader
 	// Namespace is the namespace of the release.
@@ -71,19 +75,22 @@ type PolicyOptions struct {
 	Engine *engine.Engine
 	// Library are the modules that the binary brings.
 	Library []engine.Module
-	// Events tells policy authors.
+	// Events tells policy authors; nil where another program tells them.
 	Events events.EventRecorder
 	// Metrics tells Prometheus.
 	Metrics *Metrics
+	// Changed is called after each load that put other policies in force; nil for nobody.
+	// It must not call the Source.
+	Changed func()
 }
 
-// NewPolicySource makes a source that has loaded nothing yet.
-func NewPolicySource(o PolicyOptions) (*PolicySource, error) {
+// New makes a source that has loaded nothing yet.
+func New(o Options) (*Source, error) {
 	scratch, err := engine.New()
 	if err != nil {
 		return nil, fmt.Errorf("make an engine for checks: %w", err)
 	}
-	return &PolicySource{PolicyOptions: o, scratch: scratch, confirmed: sets.New[string](), inForce: map[string]*corev1.ConfigMap{}, unknown: sets.New[string]()}, nil
+	return &Source{Options: o, scratch: scratch, confirmed: sets.New[string](), inForce: map[string]*corev1.ConfigMap{}, unknown: sets.New[string]()}, nil
 }
 
 // policySet is what some ConfigMaps say together.
@@ -93,7 +100,7 @@ type policySet struct {
 }
 
 // Reconcile loads everything anew; the request only says that something changed.
-func (s *PolicySource) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+func (s *Source) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var list corev1.ConfigMapList
 	if err := s.Reader.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels{keys.PolicySource: "true"}); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list policy ConfigMaps: %w", err)
@@ -111,7 +118,7 @@ func (s *PolicySource) Reconcile(ctx context.Context, _ reconcile.Request) (reco
 }
 
 // load puts the ConfigMaps in force together with those that disappeared.
-func (s *PolicySource) load(ctx context.Context, present map[string]*corev1.ConfigMap) {
+func (s *Source) load(ctx context.Context, present map[string]*corev1.ConfigMap) {
 	wanted, failed := map[string]*corev1.ConfigMap{}, map[string]error{}
 	missing := s.missing(present)
 	maps.Copy(wanted, missing)
@@ -124,9 +131,13 @@ func (s *PolicySource) load(ctx context.Context, present map[string]*corev1.Conf
 			}
 		}
 	}
+	before := s.Engine.Digest()
 	report, err := s.put(ctx, wanted, failed)
 	if err == nil {
 		s.Metrics.loaded(report, len(missing))
+	}
+	if s.Changed != nil && s.Engine.Digest() != before {
+		s.Changed()
 	}
 	s.tell(ctx, present, failed, report, err)
 	if err == nil {
@@ -136,7 +147,7 @@ func (s *PolicySource) load(ctx context.Context, present map[string]*corev1.Conf
 
 // put loads the engine. Before the first good load, a configuration that cannot be
 // read is no reason to go on without it.
-func (s *PolicySource) put(ctx context.Context, wanted map[string]*corev1.ConfigMap, failed map[string]error) (engine.LoadReport, error) {
+func (s *Source) put(ctx context.Context, wanted map[string]*corev1.ConfigMap, failed map[string]error) (engine.LoadReport, error) {
 	if !s.Engine.Ready() && len(failed) > 0 {
 		return engine.LoadReport{}, errors.New("the first load waits until every policy ConfigMap can be read")
 	}
@@ -149,7 +160,7 @@ func (s *PolicySource) put(ctx context.Context, wanted map[string]*corev1.Config
 
 // Watch says what to do about events of ConfigMaps: load everything anew. A deletion
 // brings the last state of the object, which the cache may never have shown.
-func (s *PolicySource) Watch() handler.EventHandler {
+func (s *Source) Watch() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		s.note(object)
 		return []reconcile.Request{{}}
@@ -157,7 +168,7 @@ func (s *PolicySource) Watch() handler.EventHandler {
 }
 
 // note remembers whether the removal of a ConfigMap is confirmed.
-func (s *PolicySource) note(configMap client.Object) {
+func (s *Source) note(configMap client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if configMap.GetAnnotations()[keys.RemovalConfirmed] == "true" {
@@ -168,7 +179,7 @@ func (s *PolicySource) note(configMap client.Object) {
 }
 
 // missing are the ConfigMaps in force that are gone without a confirmation.
-func (s *PolicySource) missing(present map[string]*corev1.ConfigMap) map[string]*corev1.ConfigMap {
+func (s *Source) missing(present map[string]*corev1.ConfigMap) map[string]*corev1.ConfigMap {
 	gone := map[string]*corev1.ConfigMap{}
 	for name, configMap := range s.inForce {
 		if present[name] == nil && !s.confirmed.Has(name) {
@@ -179,7 +190,7 @@ func (s *PolicySource) missing(present map[string]*corev1.ConfigMap) map[string]
 }
 
 // combine puts the library and ConfigMaps together.
-func (s *PolicySource) combine(configMaps map[string]*corev1.ConfigMap) (policySet, error) {
+func (s *Source) combine(configMaps map[string]*corev1.ConfigMap) (policySet, error) {
 	set := policySet{modules: slices.Clone(s.Library)}
 	owners := map[string]string{}
 	var sources []string
@@ -192,13 +203,13 @@ func (s *PolicySource) combine(configMaps map[string]*corev1.ConfigMap) (policyS
 		set.modules = append(set.modules, part.modules...)
 		set.configuration.Overrides = append(set.configuration.Overrides, part.configuration.Overrides...)
 		set.configuration.Exemptions = append(set.configuration.Exemptions, part.configuration.Exemptions...)
-		if _, configures := configMaps[name].Data[configurationKey]; configures {
-			sources = append(sources, source(configMaps[name])+"/"+configurationKey)
+		if _, configures := configMaps[name].Data[ConfigurationKey]; configures {
+			sources = append(sources, source(configMaps[name])+"/"+ConfigurationKey)
 		}
 		for _, id := range slices.Sorted(maps.Keys(part.configuration.Rules)) {
 			if owners[id] != "" {
 				return set, fmt.Errorf("rules.%s is configured by %s of the ConfigMaps %s and %s: keep it in one of them",
-					id, configurationKey, owners[id], name)
+					id, ConfigurationKey, owners[id], name)
 			}
 			owners[id], rules[id] = name, part.configuration.Rules[id]
 		}
@@ -213,11 +224,11 @@ func (s *PolicySource) combine(configMaps map[string]*corev1.ConfigMap) (policyS
 }
 
 // parse reads one ConfigMap by itself.
-func (s *PolicySource) parse(configMap *corev1.ConfigMap) (policySet, error) {
+func (s *Source) parse(configMap *corev1.ConfigMap) (policySet, error) {
 	var set policySet
 	var err error
-	if text, ok := configMap.Data[configurationKey]; ok {
-		if set.configuration, err = engine.ParseConfiguration(source(configMap)+"/"+configurationKey, []byte(text)); err != nil {
+	if text, ok := configMap.Data[ConfigurationKey]; ok {
+		if set.configuration, err = engine.ParseConfiguration(source(configMap)+"/"+ConfigurationKey, []byte(text)); err != nil {
 			return set, err
 		}
 	}
@@ -234,10 +245,10 @@ func source(configMap *corev1.ConfigMap) string {
 }
 
 // tell writes what a load came to on the ConfigMaps concerned.
-func (s *PolicySource) tell(ctx context.Context, present map[string]*corev1.ConfigMap, failed map[string]error, report engine.LoadReport, loadErr error) {
+func (s *Source) tell(ctx context.Context, present map[string]*corev1.ConfigMap, failed map[string]error, report engine.LoadReport, loadErr error) {
 	log := logf.FromContext(ctx)
 	if loadErr != nil || len(failed) > 0 || len(report.Broken)+len(report.Unknown) > 0 {
-		s.Metrics.loadFailures.Inc()
+		s.Metrics.failures.Inc()
 	}
 	for _, name := range slices.Sorted(maps.Keys(present)) {
 		configMap := present[name]
@@ -251,8 +262,7 @@ func (s *PolicySource) tell(ctx context.Context, present map[string]*corev1.Conf
 			s.warn(configMap, ReasonPolicyLoadFailed, strings.Join(reasons, "; "))
 			log.Info("a part of a policy ConfigMap did not load", "configMap", name, "reasons", reasons)
 		case s.inForce[name] == nil || !maps.Equal(s.inForce[name].Data, configMap.Data):
-			s.Events.Eventf(configMap, nil, corev1.EventTypeNormal, ReasonPolicyLoaded, actionLoad,
-				"%d rules are in force, digest %s", report.Rules, report.Digest)
+			s.say(configMap, corev1.EventTypeNormal, ReasonPolicyLoaded, fmt.Sprintf("%d rules are in force, digest %s", report.Rules, report.Digest))
 		}
 	}
 	if loadErr != nil {
@@ -261,15 +271,15 @@ func (s *PolicySource) tell(ctx context.Context, present map[string]*corev1.Conf
 	}
 	log.Info("policies loaded", "rules", report.Rules, "digest", report.Digest, "broken", len(report.Broken))
 	for name, configMap := range s.missing(present) {
-		s.warn(configMap, ReasonPolicyMissing, "the ConfigMap is gone; its last content stays in force until the webhook restarts; to confirm, create it again empty with the annotation "+
+		s.warn(configMap, ReasonPolicyMissing, "the ConfigMap is gone; its last content stays in force until webhook and controller restart; to confirm, create it again empty with the annotation "+
 			keys.RemovalConfirmed+"=true and delete it")
-		log.Info("a policy ConfigMap is gone, its last content stays in force until the webhook restarts", "configMap", name)
+		log.Info("a policy ConfigMap is gone, its last content stays in force until the program restarts", "configMap", name)
 	}
 }
 
 // faultsOf lists what of a ConfigMap did not load: rules, and what it configures of
 // rules that do not exist.
-func (s *PolicySource) faultsOf(configMap *corev1.ConfigMap, report engine.LoadReport) []string {
+func (s *Source) faultsOf(configMap *corev1.ConfigMap, report engine.LoadReport) []string {
 	var reasons []string
 	for _, broken := range report.Broken {
 		if broken.Source == source(configMap) {
@@ -300,6 +310,15 @@ func unknownIn(report engine.LoadReport) sets.Set[string] {
 // maxNote is how long the note of an Event may be.
 const maxNote = 1000
 
-func (s *PolicySource) warn(configMap *corev1.ConfigMap, reason, note string) {
-	s.Events.Eventf(configMap, nil, corev1.EventTypeWarning, reason, actionLoad, "%s", shorten(note, maxNote))
+func (s *Source) warn(configMap *corev1.ConfigMap, reason, note string) {
+	s.say(configMap, corev1.EventTypeWarning, reason, note)
+}
+
+func (s *Source) say(configMap *corev1.ConfigMap, kind, reason, note string) {
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote], "") + "..."
+	}
+	if s.Events != nil {
+		s.Events.Eventf(configMap, nil, kind, reason, actionLoad, "%s", note)
+	}
 }

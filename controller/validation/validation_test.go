@@ -15,7 +15,7 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/effective"
-	"github.com/agent-sandbox-platform/agent-sandbox/webhook/validation"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/validation"
 )
 
 func decode(text string) map[string]any {

@@ -1,0 +1,223 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/defaults"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/effective"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/validation"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// Operations of a Question.
+const (
+	OperationCreate = "CREATE"
+	OperationUpdate = "UPDATE"
+)
+
+// RuleDefaults is the rule of hardened defaults that are still unset.
+const RuleDefaults = "hardened-defaults"
+
+// Lookup reads what a judgement rests on besides the object.
+type Lookup interface {
+	// Namespace returns the labels and annotations of a namespace.
+	Namespace(ctx context.Context, name string) (engine.NamespaceInfo, error)
+	// RuntimeClasses returns the names of those that exist.
+	RuntimeClasses(ctx context.Context) (sets.Set[string], error)
+	// Template and Pool return a SandboxTemplate and a SandboxWarmPool as decoded JSON,
+	// which is not changed; nil if there is none.
+	Template(ctx context.Context, namespace, name string) (map[string]any, error)
+	Pool(ctx context.Context, namespace, name string) (map[string]any, error)
+	// Colliding returns the name of another object of the kind whose name has the same
+	// hash, empty if there is none.
+	Colliding(ctx context.Context, kind, namespace, name string) (string, error)
+}
+
+// Judge judges.
+type Judge struct {
+	// Platform is the configuration of the platform.
+	Platform *config.Platform
+	// Lookup reads namespaces, RuntimeClasses, templates and pools.
+	Lookup Lookup
+	// Engine judges by the policies.
+	Engine *engine.Engine
+	// RelaxedServiceNames says that Services may have names that begin with a digit.
+	RelaxedServiceNames bool
+	// Clock gives the time.
+	Clock clock.PassiveClock
+}
+
+// Question is one state of an object that is to be judged.
+type Question struct {
+	// Operation is OperationCreate or OperationUpdate.
+	Operation string
+	// Kind is the kind of the object.
+	Kind string
+	// Namespace and Name are the object's; the name may not be known yet.
+	Namespace, Name string
+	// Object is the object, Old what it was before an update. Both are decoded JSON and
+	// are not changed.
+	Object, Old map[string]any
+	// User is who asks, and Controller says that he may do what only controllers do.
+	User       engine.UserInfo
+	Controller bool
+}
+
+// Facts are what every judgement in a namespace rests on besides the object.
+type Facts struct {
+	// Namespace is the namespace.
+	Namespace engine.NamespaceInfo
+	// Classes are the names of the RuntimeClasses that exist.
+	Classes sets.Set[string]
+	// TierName and Tier are the namespace's tier; TierKnown is false when nobody defined
+	// one of that name.
+	TierName  string
+	Tier      config.Tier
+	TierKnown bool
+}
+
+// Judgement is everything about one state of an object.
+type Judgement struct {
+	// Digest names the policies that judged.
+	Digest string
+	// Findings are all there is to say, what refuses first.
+	Findings []engine.Finding
+	// Document is what the fields of the findings are paths of.
+	Document map[string]any
+}
+
+// Facts reads the facts of a namespace.
+func (j *Judge) Facts(ctx context.Context, namespace string) (Facts, error) {
+	var f Facts
+	var err error
+	if f.Namespace, err = j.Lookup.Namespace(ctx, namespace); err != nil {
+		return f, err
+	}
+	if f.Classes, err = j.Lookup.RuntimeClasses(ctx); err != nil {
+		return f, err
+	}
+	f.TierName, f.Tier, f.TierKnown = j.Platform.TierOf(f.Namespace.Labels[keys.Tier])
+	return f, nil
+}
+
+// Submitted judges an object that somebody submits. The error is ours, not the
+// object's.
+func (j *Judge) Submitted(ctx context.Context, q Question, known Facts) (Judgement, error) {
+	return j.of(ctx, q, q.Old, engine.SourceAdmission, known)
+}
+
+// of judges. Rules of the API see the object as it was before, policies see old.
+func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source string, known Facts) (Judgement, error) {
+	pool, template, err := j.references(ctx, q)
+	if err != nil {
+		return Judgement{}, err
+	}
+	other := ""
+	if q.Operation == OperationCreate {
+		if other, err = j.Lookup.Colliding(ctx, q.Kind, q.Namespace, q.Name); err != nil {
+			return Judgement{}, err
+		}
+	}
+	pod := effectiveOf(q, template)
+	now := j.Clock.Now()
+	findings := ofFaults(validation.Validate(validation.Input{
+		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old,
+		Controller: q.Controller,
+		TierName:   known.TierName, Tier: known.Tier, TierKnown: known.TierKnown, Tiers: slices.Sorted(maps.Keys(j.Platform.Tiers)),
+		RuntimeClasses: known.Classes, Effective: pod, Pool: pool, Template: template,
+		LabelDomains: j.Platform.Claims.AllowedLabelDomains(), Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
+	}))
+	findings = append(findings, ofUnmet(defaults.Request{
+		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old, Tier: known.Tier, RuntimeClasses: known.Classes,
+	})...)
+	tier, err := asJSON(known)
+	if err != nil {
+		return Judgement{}, err
+	}
+	decision := j.Engine.Evaluate(ctx, engine.Input{
+		Operation: q.Operation, Kind: q.Kind, User: q.User, Object: q.Object, OldObject: old,
+		Namespace: known.Namespace, Pod: pod.Pod, PodPath: pod.Path, Template: template, Pool: pool,
+		Tier: tier, TierName: known.TierName, Environment: j.Platform.Environment,
+		Source: source, Now: now,
+	})
+	return Judgement{
+		Digest: decision.Digest, Findings: merge(findings, decision.Findings),
+		Document: documentOf(q.Object, pod),
+	}, nil
+}
+
+func (j *Judge) references(ctx context.Context, q Question) (pool, template map[string]any, err error) {
+	owner := q.Object
+	switch q.Kind {
+	case engine.KindSandboxClaim:
+		if pool, err = j.Lookup.Pool(ctx, q.Namespace, textAt(q.Object, "spec", "warmPoolRef", "name")); err != nil || pool == nil {
+			return nil, nil, err
+		}
+		owner = pool
+	case engine.KindSandboxWarmPool:
+	default:
+		return nil, nil, nil
+	}
+	template, err = j.Lookup.Template(ctx, q.Namespace, textAt(owner, "spec", "sandboxTemplateRef", "name"))
+	return pool, template, err
+}
+
+func effectiveOf(q Question, template map[string]any) effective.Result {
+	switch q.Kind {
+	case engine.KindSandboxClaim:
+		return effective.OfClaim(q.Object, template)
+	case engine.KindSandboxWarmPool:
+		return effective.OfPool(template)
+	default:
+		return effective.OfOwn(q.Object)
+	}
+}
+
+// documentOf is the object together with the Pod that it borrows.
+func documentOf(object map[string]any, pod effective.Result) map[string]any {
+	if pod.Path != effective.PathTemplate {
+		return object
+	}
+	document := maps.Clone(object)
+	document["template"] = map[string]any{"spec": map[string]any{"podTemplate": pod.Pod}}
+	return document
+}
+
+// asJSON is the tier as rules see it. A tier that nobody defined is none, and the
+// policies then judge by their own defaults.
+func asJSON(known Facts) (map[string]any, error) {
+	if !known.TierKnown {
+		return nil, nil
+	}
+	raw, err := json.Marshal(known.Tier)
+	if err != nil {
+		return nil, fmt.Errorf("encode tier %q: %w", known.TierName, err)
+	}
+	var tier map[string]any
+	if err := json.Unmarshal(raw, &tier); err != nil {
+		return nil, fmt.Errorf("encode tier %q: %w", known.TierName, err)
+	}
+	return tier, nil
+}
+
+// textAt follows a path of objects to a text; anything else counts as absent.
+func textAt(object map[string]any, path ...string) string {
+	last := len(path) - 1
+	for _, member := range path[:last] {
+		object, _ = object[member].(map[string]any)
+	}
+	text, _ := object[path[last]].(string)
+	return text
+}

@@ -1,0 +1,56 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policysource
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// Metrics tell which policies are in force, and what of them did not load.
+type Metrics struct {
+	policy   *prometheus.GaugeVec
+	failures prometheus.Counter
+	broken   prometheus.Gauge
+	unknown  prometheus.Gauge
+	missing  prometheus.Gauge
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		policy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "agent_sandbox_policy_info", Help: "1 for the digest of the policies in force; replicas that differ show several.",
+		}, []string{"digest"}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "agent_sandbox_policy_load_failures_total", Help: "Loads of the policies that failed; the last good ones stayed in force.",
+		}),
+		broken: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "agent_sandbox_policy_broken_modules", Help: "Modules that did not load.",
+		}),
+		unknown: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "agent_sandbox_policy_unknown_rules", Help: "Entries of the policy configuration about rules that do not exist; they have no effect.",
+		}),
+		missing: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "agent_sandbox_policy_missing_sources", Help: "Policy ConfigMaps that disappeared and whose last content is still in force.",
+		}),
+	}
+	var errs []error
+	for _, collector := range []prometheus.Collector{m.policy, m.failures, m.broken, m.unknown, m.missing} {
+		errs = append(errs, registry.Register(collector))
+	}
+	return m, errors.Join(errs...)
+}
+
+// loaded notes the policies in force.
+func (m *Metrics) loaded(report engine.LoadReport, missing int) {
+	m.policy.Reset()
+	m.policy.WithLabelValues(report.Digest).Set(1)
+	m.broken.Set(float64(len(report.Broken)))
+	m.unknown.Set(float64(len(report.Unknown)))
+	m.missing.Set(float64(missing))
+}

@@ -75,6 +75,10 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"fewer replicas than the least":   {set: []string{"webhook.autoscaling.enabled=true", "webhook.autoscaling.minReplicas=9"}, want: []string{"minReplicas is 9"}},
 		"an issuer that nobody asks":      {set: []string{"certificates.certManager.issuerRef.name=ca"}, want: []string{"issuerRef", "set it to cert-manager"}},
 		"an issuer without a name":        {set: []string{"certificates.provider=cert-manager", "certificates.certManager.issuerRef.kind=Issuer"}, want: []string{"issuerRef", "name"}},
+		"a wait that is no duration":      {set: []string{"claims.coldStartAfter=soon"}, want: []string{"/claims/coldStartAfter", "soon"}},
+		"a domain that is none":           {set: []string{"claims.labelDomains={Team!}"}, want: []string{"/claims/labelDomains/0", "Team!"}},
+		"no domain at all":                {set: []string{"claims.labelDomains={}"}, want: []string{"/claims/labelDomains"}},
+		"no worker":                       {set: []string{"controller.workers.claims=0"}, want: []string{"/controller/workers/claims", "want 1"}},
 		"a name that is no label":         {set: []string{"fullnameOverride=My_Release"}, want: []string{"/fullnameOverride"}},
 	}
 	for name, tc := range cases {

@@ -11,32 +11,18 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
-
-// extensionOwner is the reference to the claim or pool, as kind says, that controls
-// an object; nil when none does. Every version of the group counts.
-func extensionOwner(object metav1.Object, kind string) *metav1.OwnerReference {
-	owner := metav1.GetControllerOf(object)
-	if owner == nil || owner.Kind != kind {
-		return nil
-	}
-	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != extensionsv1beta1.GroupName {
-		return nil
-	}
-	return owner
-}
 
 // poolOf is the name of the pool that a Sandbox belongs to, if it does.
 func poolOf(sandbox *agentsv1beta1.Sandbox) (name string, belongs bool) {
-	owner := extensionOwner(sandbox, extensionsv1beta1.SandboxWarmPoolKind)
+	owner := relations.Pool(sandbox)
 	if owner == nil {
 		return "", false
 	}
@@ -52,7 +38,7 @@ func serves(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClai
 // servedNamesake says whether a Sandbox belongs to an earlier claim of the same name,
 // with which it is about to go.
 func servedNamesake(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim) bool {
-	owner := extensionOwner(sandbox, extensionsv1beta1.SandboxClaimKind)
+	owner := relations.Claim(sandbox)
 	return owner != nil && owner.Name == claim.Name && owner.UID != claim.UID
 }
 
@@ -130,7 +116,7 @@ func handOver(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxCl
 	for _, key := range []string{keys.WarmPoolSandbox, keys.SandboxPodTemplateHash, keys.SandboxTemplateHash, keys.CreatedBy} {
 		delete(taken.Labels, key)
 	}
-	maps.Copy(taken.Labels, blueprint.ClaimLabels(claim, templateOf(sandbox)))
+	maps.Copy(taken.Labels, blueprint.ClaimLabels(claim, relations.TemplateOfSandbox(sandbox)))
 	taken.Labels[keys.LaunchType] = blueprint.LaunchWarm
 	if taken.Annotations == nil {
 		taken.Annotations = map[string]string{}
@@ -145,15 +131,10 @@ func handOver(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxCl
 	return taken
 }
 
-// templateOf is the name of the template that a Sandbox was made from.
-func templateOf(sandbox *agentsv1beta1.Sandbox) string {
-	return sandbox.Annotations[keys.SandboxTemplateRef]
-}
-
 // asTemplate stands in for a template that is gone: its metadata is what the Sandbox
 // has, without the mark of a pool that the autoscaler may evict it.
 func asTemplate(sandbox *agentsv1beta1.Sandbox) *extensionsv1beta1.SandboxTemplate {
-	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: templateOf(sandbox)}}
+	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: relations.TemplateOfSandbox(sandbox)}}
 	template.Spec.PodTemplate.ObjectMeta = *sandbox.Spec.PodTemplate.ObjectMeta.DeepCopy()
 	if template.Spec.PodTemplate.ObjectMeta.Annotations[blueprint.SafeToEvict] == "true" {
 		delete(template.Spec.PodTemplate.ObjectMeta.Annotations, blueprint.SafeToEvict)
@@ -175,31 +156,11 @@ func refills(pool *extensionsv1beta1.SandboxWarmPool, members int) bool {
 	return members > 0 || pool.Spec.Replicas == nil || *pool.Spec.Replicas > 0
 }
 
-// controllingSandbox is the UID of the Sandbox that controls an object, if one does.
-func controllingSandbox(object metav1.Object) types.UID {
-	owner := metav1.GetControllerOf(object)
-	if owner == nil || owner.Kind != agentsv1beta1.SandboxKind {
-		return ""
-	}
-	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != agentsv1beta1.GroupName {
-		return ""
-	}
-	return owner.UID
-}
-
 // concerns says whether a change of a Sandbox concerns the claim that it serves.
 func concerns(before, after *agentsv1beta1.Sandbox) bool {
 	return (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		!apiequality.Semantic.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(after)) ||
 		!slices.Equal(before.Status.PodIPs, after.Status.PodIPs) ||
-		!sameCondition(before, after, agentsv1beta1.ConditionReady) ||
-		!sameCondition(before, after, agentsv1beta1.ConditionFinished)
-}
-
-func sameCondition(before, after *agentsv1beta1.Sandbox, kind string) bool {
-	a, b := meta.FindStatusCondition(before.Status.Conditions, kind), meta.FindStatusCondition(after.Status.Conditions, kind)
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
+		!relations.SameCondition(before.Status.Conditions, after.Status.Conditions, agentsv1beta1.ConditionReady) ||
+		!relations.SameCondition(before.Status.Conditions, after.Status.Conditions, agentsv1beta1.ConditionFinished)
 }

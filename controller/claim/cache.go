@@ -5,7 +5,6 @@ package claim
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // Names of the indexes of the cache.
@@ -53,39 +53,16 @@ func stripNode(object any) (any, error) {
 
 // declareIndexes must run before the cache starts.
 func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
-		name   string
-		object client.Object
-		values client.IndexerFunc
-	}{
-		{indexSandboxByClaim, &agentsv1beta1.Sandbox{}, sandboxClaim},
-		{indexClaimByPool, &extensionsv1beta1.SandboxClaim{}, claimPool},
-		{indexPoolByTemplate, &extensionsv1beta1.SandboxWarmPool{}, poolTemplate},
-	} {
-		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
-			return fmt.Errorf("declare index %s: %w", index.name, err)
-		}
-	}
-	return nil
+	return relations.Declare(ctx, indexer,
+		relations.Index{Name: indexSandboxByClaim, Object: &agentsv1beta1.Sandbox{}, Value: claimUID},
+		relations.Index{Name: indexClaimByPool, Object: &extensionsv1beta1.SandboxClaim{}, Value: relations.PoolOfClaim},
+		relations.Index{Name: indexPoolByTemplate, Object: &extensionsv1beta1.SandboxWarmPool{}, Value: relations.TemplateOfPool},
+	)
 }
 
-func sandboxClaim(object client.Object) []string {
-	if owner := extensionOwner(object, extensionsv1beta1.SandboxClaimKind); owner != nil {
-		return []string{string(owner.UID)}
+func claimUID(sandbox client.Object) string {
+	if owner := relations.Claim(sandbox); owner != nil {
+		return string(owner.UID)
 	}
-	return nil
-}
-
-func claimPool(object client.Object) []string {
-	if claim, isClaim := object.(*extensionsv1beta1.SandboxClaim); isClaim {
-		return []string{claim.Spec.WarmPoolRef.Name}
-	}
-	return nil
-}
-
-func poolTemplate(object client.Object) []string {
-	if pool, isPool := object.(*extensionsv1beta1.SandboxWarmPool); isPool {
-		return []string{pool.Spec.TemplateRef.Name}
-	}
-	return nil
+	return ""
 }

@@ -35,8 +35,6 @@ const fieldOwner = client.FieldOwner("sandboxclaim-controller")
 type Settings struct {
 	// Platform is the platform configuration.
 	Platform *config.Platform
-	// LabelDomains are the domains of labels that claims may set.
-	LabelDomains []string
 	// ConcurrentWorkers is how many claims are worked on at once.
 	ConcurrentWorkers int
 	// ColdStartAfter is how long a claim waits for its pool to refill before a new
@@ -45,7 +43,8 @@ type Settings struct {
 	// BindTimeout is how long a claim may be without a Sandbox, unless it says
 	// otherwise itself. 0 sets no bound.
 	BindTimeout time.Duration
-	// NoEvents keeps Events of claims back.
+	// NoEvents keeps Events back that come with every claim. Warnings are published in
+	// any case.
 	NoEvents bool
 	// NoTimes keeps the annotations that tell times back.
 	NoTimes bool

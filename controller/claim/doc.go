@@ -44,6 +44,10 @@
 // 2026-11-29: A bound claim follows the template that its Sandbox names and not the one
 // that its pool names now, and goes on without either.
 //
+// 2026-11-29: The domains of labels that claims may set are the platform
+// configuration's, which the webhook reads too. A file of the controller's own, as the
+// API once had, would let admission take what the controller then refuses.
+//
 // 2026-11-29: bind-timeout ends in ClaimExpired and the claim's own shutdownPolicy, so
 // that clients see a reason that they know.
 package claim

@@ -122,7 +122,7 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 		t: t, namespace: namespace.Name, node: "node-of-" + namespace.Name, user: "controller-of-" + namespace.Name,
 		client: admin, clock: &jumpingClock{},
 		setting: Settings{
-			Platform: testPlatform(), LabelDomains: []string{config.DefaultLabelDomain}, ConcurrentWorkers: 8, ColdStartAfter: 2 * time.Second,
+			Platform: testPlatform(), ConcurrentWorkers: 8, ColdStartAfter: 2 * time.Second,
 		},
 	}
 	for _, edit := range edits {

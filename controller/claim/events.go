@@ -51,7 +51,7 @@ func (r *Reconciler) tell(s *scope, desired extensionsv1beta1.SandboxClaimStatus
 }
 
 func (r *Reconciler) event(s *scope, kind, reason, action, note string) {
-	if !r.settings.NoEvents {
+	if kind == corev1.EventTypeWarning || !r.settings.NoEvents {
 		r.recorder.Eventf(s.claim, nil, kind, reason, action, "%s", note)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -17,26 +16,6 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 )
-
-// LoadLabelDomains reads the domains of labels that claims may set: separated by
-// commas or line breaks. A file that does not exist or is empty leaves it at those that
-// the platform configuration names.
-func LoadLabelDomains(path string, configured []string) ([]string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
-		return nil, fmt.Errorf("read the domains of labels that claims may set: %w", err)
-	}
-	domains := strings.FieldsFunc(string(text), func(r rune) bool { return strings.ContainsRune(",\r\n\t ", r) })
-	for _, domain := range domains {
-		if problems := validation.IsDNS1123Subdomain(domain); len(problems) > 0 {
-			return nil, fmt.Errorf("%s: %q is no domain: %s", path, domain, strings.Join(problems, "; "))
-		}
-	}
-	if len(domains) == 0 {
-		return configured, nil
-	}
-	return domains, nil
-}
 
 // checkMetadata says what of the metadata that a claim adds is not its to set.
 func checkMetadata(added agentsv1beta1.PodMetadata, domains []string) error {

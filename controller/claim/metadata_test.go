@@ -5,12 +5,8 @@ package claim
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
@@ -63,34 +59,6 @@ func TestMetadataThatAClaimMayAdd(t *testing.T) {
 			}
 			if r := (refusal{}); !errors.As(err, &r) || r.reason != ReasonInvalidMetadata || !strings.HasPrefix(r.Error(), tc.want) {
 				t.Errorf("checkMetadata() = %v, want InvalidMetadata %q", err, tc.want)
-			}
-		})
-	}
-}
-
-func TestLoadLabelDomains(t *testing.T) {
-	cases := map[string]struct {
-		// text is the content of the file; nil for no file.
-		text *string
-		want []string
-		err  string
-	}{
-		"no file leaves what is configured": {want: []string{"configured.io"}},
-		"an empty file too":                 {text: new(" \n"), want: []string{"configured.io"}},
-		"commas and line breaks separate":   {text: new("a.io, b.io\nc.io\n"), want: []string{"a.io", "b.io", "c.io"}},
-		"what is no domain is named":        {text: new("a.io,_b"), err: `"_b" is no domain`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "allowed-label-domains")
-			if tc.text != nil {
-				if err := os.WriteFile(path, []byte(*tc.text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			got, err := LoadLabelDomains(path, []string{"configured.io"})
-			if diff := cmp.Diff(tc.want, got); diff != "" || (err == nil) != (tc.err == "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
-				t.Errorf("LoadLabelDomains() = %v (-want +got):\n%s", err, diff)
 			}
 		})
 	}

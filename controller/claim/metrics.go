@@ -13,6 +13,7 @@ import (
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 const (
@@ -149,7 +150,7 @@ func timeIn(claim *extensionsv1beta1.SandboxClaim, annotation string) time.Time 
 }
 
 func templateLabel(sandbox *agentsv1beta1.Sandbox) string {
-	if name := templateOf(sandbox); name != "" {
+	if name := relations.TemplateOfSandbox(sandbox); name != "" {
 		return name
 	}
 	return unknownTemplate

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // adoptionTries is how many Sandboxes a pass may lose to others before it says so.
@@ -211,8 +212,8 @@ func (r *Reconciler) bind(s *scope, sandbox *agentsv1beta1.Sandbox, launched str
 // podMetadata is what the metadata of the Sandbox's Pod is to be.
 func (r *Reconciler) podMetadata(ctx context.Context, s *scope, sandbox *agentsv1beta1.Sandbox) (agentsv1beta1.PodMetadata, error) {
 	template := s.template
-	if template == nil || template.Name != templateOf(sandbox) {
-		named, err := lookup.Object(ctx, r.client, s.claim.Namespace, templateOf(sandbox), &extensionsv1beta1.SandboxTemplate{})
+	if template == nil || template.Name != relations.TemplateOfSandbox(sandbox) {
+		named, err := lookup.Object(ctx, r.client, s.claim.Namespace, relations.TemplateOfSandbox(sandbox), &extensionsv1beta1.SandboxTemplate{})
 		if err != nil {
 			return agentsv1beta1.PodMetadata{}, err
 		}

@@ -16,6 +16,7 @@ import (
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // phaseMaintain brings changes of the claim's or the template's metadata to the Pod,
@@ -28,7 +29,7 @@ func (r *Reconciler) phaseMaintain(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) maintainMetadata(ctx context.Context, s *scope) error {
-	name := templateOf(s.sandbox)
+	name := relations.TemplateOfSandbox(s.sandbox)
 	template, err := lookup.Object(ctx, r.client, s.claim.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
 	if err != nil || template == nil {
 		return err // without a template, what the Pod has stands

@@ -29,5 +29,5 @@ func (r *Reconciler) phaseRecover(ctx context.Context, s *scope) error {
 
 // phaseMetadata refuses metadata that is not the claim's to set.
 func (r *Reconciler) phaseMetadata(_ context.Context, s *scope) error {
-	return checkMetadata(s.claim.Spec.AdditionalPodMetadata, r.settings.LabelDomains)
+	return checkMetadata(s.claim.Spec.AdditionalPodMetadata, r.settings.Platform.Claims.AllowedLabelDomains())
 }

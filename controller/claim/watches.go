@@ -27,6 +27,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/fairqueue"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 const (
@@ -94,9 +95,6 @@ func withoutOwn(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// glance reads the cache as it is and copies nothing.
-var glance = &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
-
 type requests = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
 // sandboxEvents keep the index and wake the claims that a change concerns.
@@ -141,7 +139,7 @@ func (r *Reconciler) noteSandbox(sandbox *agentsv1beta1.Sandbox) {
 }
 
 func wakeOwner(sandbox *agentsv1beta1.Sandbox, queue requests) {
-	if owner := extensionOwner(sandbox, extensionsv1beta1.SandboxClaimKind); owner != nil {
+	if owner := relations.Claim(sandbox); owner != nil {
 		queue.Add(ctrl.Request{NamespacedName: client.ObjectKey{Namespace: sandbox.Namespace, Name: owner.Name}})
 	}
 }
@@ -149,7 +147,7 @@ func wakeOwner(sandbox *agentsv1beta1.Sandbox, queue requests) {
 // wakeNamesake wakes the claim whose Sandbox may have the name of one that is gone.
 func (r *Reconciler) wakeNamesake(ctx context.Context, sandbox *agentsv1beta1.Sandbox, queue requests) {
 	key := client.ObjectKeyFromObject(sandbox)
-	if err := r.client.Get(ctx, key, &extensionsv1beta1.SandboxClaim{}, glance); err == nil {
+	if err := r.client.Get(ctx, key, &extensionsv1beta1.SandboxClaim{}, lookup.Glance); err == nil {
 		queue.Add(ctrl.Request{NamespacedName: key})
 	}
 }
@@ -158,16 +156,16 @@ func (r *Reconciler) wakeNamesake(ctx context.Context, sandbox *agentsv1beta1.Sa
 func (r *Reconciler) podEvents() handler.EventHandler {
 	note := func(object client.Object) {
 		pod, isPod := object.(*corev1.Pod)
-		if owner := controllingSandbox(object); isPod && owner != "" {
-			r.index.SetPod(owner, podOf(pod))
+		if owner := relations.Sandbox(object); isPod && owner != nil {
+			r.index.SetPod(owner.UID, podOf(pod))
 		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { note(e.Object) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) { note(e.ObjectNew) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
-			if owner := controllingSandbox(e.Object); owner != "" {
-				r.index.DropPod(owner, e.Object.GetUID())
+			if owner := relations.Sandbox(e.Object); owner != nil {
+				r.index.DropPod(owner.UID, e.Object.GetUID())
 			}
 		},
 	}

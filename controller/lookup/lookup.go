@@ -23,6 +23,9 @@ var Eventually = &client.ListOptions{DisableReadYourWritesConsistency: true}
 // not be changed.
 var Shared = &client.ListOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
 
+// Glance reads the cache as it is and copies nothing.
+var Glance = &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
+
 // Object reads an object; nil, without an error, when there is none.
 func Object[T client.Object](ctx context.Context, reader client.Reader, namespace, name string, into T) (T, error) {
 	var none T

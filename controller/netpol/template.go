@@ -9,13 +9,13 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // TakenError says that the name of a template's policy is held by somebody else. It
@@ -103,14 +103,9 @@ func checkHolder(got *networkingv1.NetworkPolicy, template string) error {
 	switch {
 	case owner == nil && got.Labels[keys.ManagedBy] == isolation.Manager && got.Labels[keys.Template] == keys.TemplateKey(template):
 		return nil
-	case owner != nil && isTemplate(owner) && owner.Name == template:
+	case relations.Template(got) != nil && owner.Name == template:
 		return nil
 	default:
 		return &TakenError{Policy: got.Name, Template: template}
 	}
-}
-
-func isTemplate(owner *metav1.OwnerReference) bool {
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && gv.Group == extensionsv1beta1.GroupName && owner.Kind == extensionsv1beta1.SandboxTemplateKind
 }

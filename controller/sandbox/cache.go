@@ -17,6 +17,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // Names of the indexes of the cache.
@@ -77,7 +78,7 @@ func stripPod(object any) (any, error) {
 		pod.Status.Reason, pod.Status.Message = status.Reason, status.Message
 		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = ends(status.InitContainerStatuses), ends(status.ContainerStatuses)
 	}
-	if controllingSandbox(pod) == nil {
+	if relations.Sandbox(pod) == nil {
 		pod.Annotations, pod.Status = nil, corev1.PodStatus{}
 	}
 	return pod, nil
@@ -128,14 +129,14 @@ func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 func podSandbox(object client.Object) []string {
-	if owner := controllingSandbox(object); owner != nil {
+	if owner := relations.Sandbox(object); owner != nil {
 		return []string{string(owner.UID)}
 	}
 	return nil
 }
 
 func podOwner(object client.Object) []string {
-	if owner := controllingSandbox(object); owner != nil {
+	if owner := relations.Sandbox(object); owner != nil {
 		return []string{owner.Name}
 	}
 	return nil
@@ -143,7 +144,7 @@ func podOwner(object client.Object) []string {
 
 // podPolicies has those of a Pod that is being deleted too: it runs until it is gone.
 func podPolicies(object client.Object) []string {
-	if controllingSandbox(object) == nil {
+	if relations.Sandbox(object) == nil {
 		return nil
 	}
 	return isolation.SelectedBy(object.GetLabels())

@@ -16,6 +16,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 )
 
@@ -76,7 +77,7 @@ type phase func(context.Context, *scope) error
 
 // Reconcile brings one Sandbox closer to its spec and writes its status once at most.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	sandbox, err := lookUp(ctx, r.client, request.Namespace, request.Name, &agentsv1beta1.Sandbox{})
+	sandbox, err := lookup.Object(ctx, r.client, request.Namespace, request.Name, &agentsv1beta1.Sandbox{})
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -8,16 +8,11 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 )
-
-// eventually lets a list read the cache as it is. The objects of one Sandbox that
-// were just written are read by name, and that waits for them.
-var eventually = &client.ListOptions{DisableReadYourWritesConsistency: true}
 
 // gather reads everything that a pass needs. An error means that nothing is known,
 // so that nothing may be said or done.
@@ -32,7 +27,7 @@ func (r *Reconciler) gather(ctx context.Context, sandbox *agentsv1beta1.Sandbox)
 	if err := r.gatherClaims(ctx, s); err != nil {
 		return nil, err
 	}
-	service, err := lookUp(ctx, r.client, sandbox.Namespace, sandbox.Name, &corev1.Service{})
+	service, err := lookup.Object(ctx, r.client, sandbox.Namespace, sandbox.Name, &corev1.Service{})
 	if err != nil {
 		return nil, err
 	}
@@ -52,16 +47,16 @@ func (r *Reconciler) gatherTier(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) gatherPods(ctx context.Context, s *scope) error {
-	named, err := lookUp(ctx, r.client, s.sandbox.Namespace, trackedPodName(s.sandbox), &corev1.Pod{})
+	named, err := lookup.Object(ctx, r.client, s.sandbox.Namespace, trackedPodName(s.sandbox), &corev1.Pod{})
 	if err == nil && named == nil && trackedPodName(s.sandbox) != s.sandbox.Name {
-		named, err = lookUp(ctx, r.client, s.sandbox.Namespace, s.sandbox.Name, &corev1.Pod{})
+		named, err = lookup.Object(ctx, r.client, s.sandbox.Namespace, s.sandbox.Name, &corev1.Pod{})
 	}
 	if err != nil {
 		return err
 	}
 	var pods corev1.PodList
 	err = r.client.List(ctx, &pods, client.InNamespace(s.sandbox.Namespace),
-		client.MatchingFields{indexPodBySandbox: string(s.sandbox.UID)}, eventually)
+		client.MatchingFields{indexPodBySandbox: string(s.sandbox.UID)}, lookup.Eventually)
 	if err != nil {
 		return fmt.Errorf("list Pods: %w", err)
 	}
@@ -90,7 +85,7 @@ func (s *scope) setPods(listed []corev1.Pod, named *corev1.Pod) {
 func (r *Reconciler) gatherClaims(ctx context.Context, s *scope) error {
 	s.claims = map[string]*corev1.PersistentVolumeClaim{}
 	for _, name := range claimNames(s.sandbox) {
-		claim, err := lookUp(ctx, r.client, s.sandbox.Namespace, name, &corev1.PersistentVolumeClaim{})
+		claim, err := lookup.Object(ctx, r.client, s.sandbox.Namespace, name, &corev1.PersistentVolumeClaim{})
 		if err != nil {
 			return err
 		}
@@ -99,17 +94,4 @@ func (r *Reconciler) gatherClaims(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
-}
-
-// lookUp reads an object; nil, without an error, when there is none.
-func lookUp[T client.Object](ctx context.Context, reader client.Reader, namespace, name string, into T) (T, error) {
-	var none T
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
-	if apierrors.IsNotFound(err) {
-		return none, nil
-	}
-	if err != nil {
-		return none, fmt.Errorf("read %T %q: %w", into, name, err)
-	}
-	return into, nil
 }

@@ -5,7 +5,6 @@ package sandbox
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
@@ -29,18 +28,6 @@ func ownershipOf(object metav1.Object, sandbox *agentsv1beta1.Sandbox) ownership
 	default:
 		return foreign
 	}
-}
-
-// controllingSandbox is the controller reference of an object if it names a Sandbox.
-func controllingSandbox(object metav1.Object) *metav1.OwnerReference {
-	owner := metav1.GetControllerOf(object)
-	if owner == nil || owner.Kind != agentsv1beta1.SandboxKind {
-		return nil
-	}
-	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != agentsv1beta1.GroupName {
-		return nil
-	}
-	return owner
 }
 
 func controllerRef(sandbox *agentsv1beta1.Sandbox) metav1.OwnerReference {

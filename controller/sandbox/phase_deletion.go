@@ -15,6 +15,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 )
 
 // leave tends the Pods of a Sandbox that is being deleted, or of one that is gone: as
@@ -48,7 +49,7 @@ func heldByOthers(sandbox *agentsv1beta1.Sandbox) bool {
 // podsOf are the Pods that a Sandbox of that name controls, whichever it was.
 func (r *Reconciler) podsOf(ctx context.Context, key client.ObjectKey) ([]*corev1.Pod, error) {
 	var list corev1.PodList
-	err := r.client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{indexPodByOwner: key.Name}, eventually)
+	err := r.client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{indexPodByOwner: key.Name}, lookup.Eventually)
 	if err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
@@ -72,7 +73,7 @@ func (r *Reconciler) keepApart(ctx context.Context, namespace string, pods []*co
 	if len(pods) == 0 {
 		return nil
 	}
-	found, err := lookUp(ctx, r.client, "", namespace, &corev1.Namespace{})
+	found, err := lookup.Object(ctx, r.client, "", namespace, &corev1.Namespace{})
 	if err != nil || (found != nil && found.DeletionTimestamp != nil) {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 )
 
 // phaseExpiry ends a Sandbox whose time is up. The first pass only says so; the next
@@ -29,7 +30,7 @@ func (r *Reconciler) phaseExpiry(ctx context.Context, s *scope) error {
 		return nil
 	}
 	// A client may have moved the time a moment ago, and this cannot be undone.
-	fresh, err := lookUp(ctx, r.live, s.sandbox.Namespace, s.sandbox.Name, &agentsv1beta1.Sandbox{})
+	fresh, err := lookup.Object(ctx, r.live, s.sandbox.Namespace, s.sandbox.Name, &agentsv1beta1.Sandbox{})
 	if err != nil {
 		return err
 	}

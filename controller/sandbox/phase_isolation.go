@@ -13,6 +13,7 @@ import (
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 )
 
 // phaseIsolation puts the NetworkPolicies in place that the Pod needs before it may
@@ -79,9 +80,9 @@ func (r *Reconciler) templateOf(ctx context.Context, s *scope) (*extensionsv1bet
 	if name == "" {
 		return nil, nil
 	}
-	template, err := lookUp(ctx, r.client, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	template, err := lookup.Object(ctx, r.client, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
 	if err == nil && template == nil && len(s.owned) == 0 && !s.suspended() {
-		template, err = lookUp(ctx, r.live, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+		template, err = lookup.Object(ctx, r.live, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
 	}
 	if err != nil || template == nil || template.DeletionTimestamp != nil {
 		return nil, err

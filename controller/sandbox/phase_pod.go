@@ -16,6 +16,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 )
 
 // phasePod makes, adopts, keeps or deletes the Pod. It makes none before isolation
@@ -59,7 +60,7 @@ func (r *Reconciler) confirmNoPod(ctx context.Context, s *scope) error {
 	if !s.suspended() || known || len(s.owned) > 0 || s.squatter != nil {
 		return nil
 	}
-	named, err := lookUp(ctx, r.live, s.sandbox.Namespace, trackedPodName(s.sandbox), &corev1.Pod{})
+	named, err := lookup.Object(ctx, r.live, s.sandbox.Namespace, trackedPodName(s.sandbox), &corev1.Pod{})
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (r *Reconciler) checkFloor(ctx context.Context, s *scope, pod *corev1.Pod) 
 
 // meetExisting looks at a Pod that the cache did not know.
 func (r *Reconciler) meetExisting(ctx context.Context, s *scope) error {
-	named, err := lookUp(ctx, r.live, s.sandbox.Namespace, s.sandbox.Name, &corev1.Pod{})
+	named, err := lookup.Object(ctx, r.live, s.sandbox.Namespace, s.sandbox.Name, &corev1.Pod{})
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (r *Reconciler) adoptPod(ctx context.Context, s *scope) error {
 		s.podRefused = apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
 		return fmt.Errorf("try pod: %w", err)
 	}
-	running, err := lookUp(ctx, r.live, s.sandbox.Namespace, s.squatter.Name, &corev1.Pod{})
+	running, err := lookup.Object(ctx, r.live, s.sandbox.Namespace, s.squatter.Name, &corev1.Pod{})
 	if err != nil || running == nil {
 		return err
 	}

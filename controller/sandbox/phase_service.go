@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 )
 
 // phaseService makes, repairs, adopts or deletes the headless Service. It leaves
@@ -20,7 +22,7 @@ func (r *Reconciler) phaseService(ctx context.Context, s *scope) error {
 	}
 	err := r.tendService(ctx, s)
 	if apierrors.IsAlreadyExists(err) { // the cache leaves out what has no tracking label
-		s.foundService, err = lookUp(ctx, r.live, s.sandbox.Namespace, s.sandbox.Name, &corev1.Service{})
+		s.foundService, err = lookup.Object(ctx, r.live, s.sandbox.Namespace, s.sandbox.Name, &corev1.Service{})
 		if err == nil {
 			err = r.tendService(ctx, s)
 		}

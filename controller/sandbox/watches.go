@@ -24,7 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 const (
@@ -54,7 +55,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfPolicy),
 			builder.WithPredicates(changedOrGone())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfNamespace),
-			builder.WithPredicates(tierChanged())).
+			builder.WithPredicates(relations.TierChanged())).
 		WatchesRawSource(source.Func(r.timers.Start)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
@@ -72,25 +73,22 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 // sandboxOf maps an object to the Sandbox that controls it, or else to the Sandbox in
 // whose place it sits: that one waits for it to go or to be handed over.
 func (r *Reconciler) sandboxOf(ctx context.Context, object client.Object) []ctrl.Request {
-	if owner := controllingSandbox(object); owner != nil {
+	if owner := relations.Sandbox(object); owner != nil {
 		return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}}}
 	}
 	key := client.ObjectKeyFromObject(object)
 	var sandbox agentsv1beta1.Sandbox
-	if err := r.client.Get(ctx, key, &sandbox, glance); err != nil {
+	if err := r.client.Get(ctx, key, &sandbox, lookup.Glance); err != nil {
 		return nil // there is none of that name
 	}
 	return []ctrl.Request{{NamespacedName: key}}
 }
 
-// glance reads the cache as it is and copies nothing.
-var glance = &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
-
 // sandboxesOfPod maps a Pod as sandboxOf does, and if nobody controls it, also to the
 // Sandboxes that track it under its own name.
 func (r *Reconciler) sandboxesOfPod(ctx context.Context, object client.Object) []ctrl.Request {
 	requests := r.sandboxOf(ctx, object)
-	if controllingSandbox(object) != nil {
+	if relations.Sandbox(object) != nil {
 		return requests
 	}
 	return append(requests, r.sandboxesBy(ctx, indexSandboxByPod, object)...)
@@ -105,7 +103,7 @@ func (r *Reconciler) sandboxesOfClaim(ctx context.Context, object client.Object)
 func (r *Reconciler) sandboxesBy(ctx context.Context, index string, object client.Object) []ctrl.Request {
 	var sandboxes agentsv1beta1.SandboxList
 	err := r.client.List(ctx, &sandboxes, client.InNamespace(object.GetNamespace()),
-		client.MatchingFields{index: object.GetName()}, eventually)
+		client.MatchingFields{index: object.GetName()}, lookup.Eventually)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of an object", "index", index, "name", object.GetName())
 		return nil
@@ -117,14 +115,14 @@ func (r *Reconciler) sandboxesBy(ctx context.Context, index string, object clien
 func (r *Reconciler) sandboxesOfPolicy(ctx context.Context, object client.Object) []ctrl.Request {
 	var pods corev1.PodList
 	err := r.client.List(ctx, &pods, client.InNamespace(object.GetNamespace()), client.Limit(representatives),
-		client.MatchingFields{indexPodByPolicy: object.GetName()}, eventually)
+		client.MatchingFields{indexPodByPolicy: object.GetName()}, lookup.Eventually)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of an isolation policy", "networkPolicy", object.GetName())
 		return nil
 	}
 	var requests []ctrl.Request
 	for i := range pods.Items {
-		if owner := controllingSandbox(&pods.Items[i]); owner != nil {
+		if owner := relations.Sandbox(&pods.Items[i]); owner != nil {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}})
 		}
 	}
@@ -134,7 +132,7 @@ func (r *Reconciler) sandboxesOfPolicy(ctx context.Context, object client.Object
 // sandboxesOfNamespace maps a namespace to all its Sandboxes.
 func (r *Reconciler) sandboxesOfNamespace(ctx context.Context, object client.Object) []ctrl.Request {
 	var sandboxes agentsv1beta1.SandboxList
-	if err := r.client.List(ctx, &sandboxes, client.InNamespace(object.GetName()), eventually); err != nil {
+	if err := r.client.List(ctx, &sandboxes, client.InNamespace(object.GetName()), lookup.Eventually); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of a namespace", "namespace", object.GetName())
 		return nil
 	}
@@ -166,15 +164,4 @@ func moreThanStatus() predicate.Predicate {
 // changedOrGone leaves out policies that appear: whoever made one has read it.
 func changedOrGone() predicate.Predicate {
 	return predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
-}
-
-func tierChanged() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectOld.GetLabels()[keys.Tier] != e.ObjectNew.GetLabels()[keys.Tier]
-		},
-	}
 }

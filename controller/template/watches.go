@@ -26,6 +26,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // Names of the indexes of the cache.
@@ -45,10 +46,15 @@ const (
 
 // SetupWithManager declares indexes and watches and registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	if err := declareIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	err := relations.Declare(ctx, mgr.GetFieldIndexer(),
+		relations.Index{Name: indexSandboxByTemplate, Object: &agentsv1beta1.Sandbox{}, Value: relations.TemplateOfSandbox},
+		relations.Index{Name: indexPoolByTemplate, Object: &extensionsv1beta1.SandboxWarmPool{}, Value: relations.TemplateOfPool},
+		relations.Index{Name: indexClaimByPool, Object: &extensionsv1beta1.SandboxClaim{}, Value: relations.PoolOfClaim},
+	)
+	if err != nil {
 		return err
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named("sandboxtemplate").
 		For(&extensionsv1beta1.SandboxTemplate{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
@@ -56,7 +62,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&agentsv1beta1.Sandbox{}, later(templateOfSandbox)).
 		Watches(&extensionsv1beta1.SandboxWarmPool{}, later(templateOfPool)).
 		Watches(&extensionsv1beta1.SandboxClaim{}, later(r.templateOfClaim)).
-		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfNamespace), builder.WithPredicates(tierChanged())).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfNamespace), builder.WithPredicates(relations.TierChanged())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
@@ -70,48 +76,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	return nil
 }
 
-// declareIndexes must run before the cache starts.
-func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
-		name   string
-		object client.Object
-		value  func(client.Object) string
-	}{
-		{indexSandboxByTemplate, &agentsv1beta1.Sandbox{}, sandboxTemplate},
-		{indexPoolByTemplate, &extensionsv1beta1.SandboxWarmPool{}, poolTemplate},
-		{indexClaimByPool, &extensionsv1beta1.SandboxClaim{}, claimPool},
-	} {
-		err := indexer.IndexField(ctx, index.object, index.name, func(object client.Object) []string {
-			if value := index.value(object); value != "" {
-				return []string{value}
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("declare index %s: %w", index.name, err)
-		}
-	}
-	return nil
-}
-
-func sandboxTemplate(object client.Object) string {
-	return object.GetAnnotations()[keys.SandboxTemplateRef]
-}
-
-func poolTemplate(object client.Object) string {
-	if pool, isPool := object.(*extensionsv1beta1.SandboxWarmPool); isPool {
-		return pool.Spec.TemplateRef.Name
-	}
-	return ""
-}
-
-func claimPool(object client.Object) string {
-	if claim, isClaim := object.(*extensionsv1beta1.SandboxClaim); isClaim {
-		return claim.Spec.WarmPoolRef.Name
-	}
-	return ""
-}
-
 // templateOfPolicy maps a policy to the template that it was made for, whether that
 // still exists or not.
 func templateOfPolicy(_ context.Context, object client.Object) []ctrl.Request {
@@ -123,21 +87,20 @@ func templateOfPolicy(_ context.Context, object client.Object) []ctrl.Request {
 }
 
 func templateOfSandbox(_ context.Context, object client.Object) []ctrl.Request {
-	return requestFor(object.GetNamespace(), sandboxTemplate(object))
+	return requestFor(object.GetNamespace(), relations.TemplateOfSandbox(object))
 }
 
 func templateOfPool(_ context.Context, object client.Object) []ctrl.Request {
-	return requestFor(object.GetNamespace(), poolTemplate(object))
+	return requestFor(object.GetNamespace(), relations.TemplateOfPool(object))
 }
 
 func (r *Reconciler) templateOfClaim(ctx context.Context, object client.Object) []ctrl.Request {
 	var pool extensionsv1beta1.SandboxWarmPool
-	key := client.ObjectKey{Namespace: object.GetNamespace(), Name: claimPool(object)}
-	glance := &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
-	if err := r.client.Get(ctx, key, &pool, glance); err != nil {
+	key := client.ObjectKey{Namespace: object.GetNamespace(), Name: relations.PoolOfClaim(object)}
+	if err := r.client.Get(ctx, key, &pool, lookup.Glance); err != nil {
 		return nil // counted when the pool comes
 	}
-	return requestFor(pool.Namespace, poolTemplate(&pool))
+	return requestFor(pool.Namespace, relations.TemplateOfPool(&pool))
 }
 
 func (r *Reconciler) templatesOfNamespace(ctx context.Context, object client.Object) []ctrl.Request {
@@ -187,21 +150,10 @@ func later(templates handler.MapFunc) handler.EventHandler {
 func user(object client.Object) string {
 	switch object.(type) {
 	case *extensionsv1beta1.SandboxWarmPool:
-		return poolTemplate(object)
+		return relations.TemplateOfPool(object)
 	case *extensionsv1beta1.SandboxClaim:
-		return claimPool(object)
+		return relations.PoolOfClaim(object)
 	default:
-		return sandboxTemplate(object)
-	}
-}
-
-func tierChanged() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectOld.GetLabels()[keys.Tier] != e.ObjectNew.GetLabels()[keys.Tier]
-		},
+		return relations.TemplateOfSandbox(object)
 	}
 }

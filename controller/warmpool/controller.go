@@ -32,7 +32,7 @@ const (
 // +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxwarmpools,verbs=get;list;watch
 // +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxwarmpools/status,verbs=get;patch
 // +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxwarmpools/finalizers,verbs=update
-// +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxtemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxtemplates;sandboxclaims,verbs=get;list;watch
 // +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -45,6 +45,8 @@ type Settings struct {
 	ConcurrentWorkers int
 	// Refill bounds how fast pools make members.
 	Refill Refill
+	// Yield bounds how long refills wait for claims that want something themselves.
+	Yield Yield
 	// ReadinessGrace is how long a member may be not Ready before it is replaced.
 	ReadinessGrace time.Duration
 	// UnschedulableRecheck is how often members that wait for a node are looked at.

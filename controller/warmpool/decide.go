@@ -29,12 +29,17 @@ type situation struct {
 	budget int
 	// cramped is true when a quota leaves no room for more members.
 	cramped bool
+	// claims are what the claims of the pool want, and yields is true while they go
+	// first.
+	claims demand
+	yields bool
 }
 
 // plan is what is to be done.
 type plan struct {
-	// create is the number of members to make.
-	create int
+	// create is the number of members to make, and withheld of those that are missing
+	// besides and wait until the claims have theirs.
+	create, withheld int
 	// remove are the members to delete.
 	remove []member
 	// spent is how much of the budget that takes.
@@ -215,5 +220,27 @@ func (d *decision) fill() {
 		fresh := d.count(isAny) - d.count(isStale) + d.unseen
 		room = min(room, d.desired-fresh)
 	}
-	d.create = max(0, room)
+	missing := max(0, room)
+	d.create = missing
+	if d.yields && !d.claims.none() {
+		d.create = min(missing, d.ordered())
+	}
+	d.withheld = missing - d.create
+}
+
+// ordered is how many members must be made for claims that wait for one: those that
+// are not served by what is there or on its way.
+func (d *decision) ordered() int {
+	served := d.unseen + d.count(func(m *member) bool {
+		if m.ready {
+			return handsOut(m, d.strategy)
+		}
+		return m.held == notHeld
+	})
+	return max(0, d.claims.members-served)
+}
+
+// handsOut says whether a pool gives a Ready member to a claim.
+func handsOut(m *member, strategy extensionsv1beta1.UpdateStrategyType) bool {
+	return !m.stale || strategy == extensionsv1beta1.UpdateStrategyOnReplenish
 }

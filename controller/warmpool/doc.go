@@ -43,6 +43,12 @@
 // pool wants stay Ready, and takes the room it needs by surging. Only where a quota
 // leaves no room to surge it goes below, by 20 % at most and never to none.
 //
+// 2026-11-29: A pool makes what its waiting claims need at once and what is missing
+// besides only when none waits or starts cold, for a bounded while. A refill that runs
+// beside a burst takes the apiserver, and beside cold starts the nodes, from those for
+// whom it is made. What claims want is counted in the cache and not told by the claim
+// controller, so that a pool never waits for somebody who has forgotten it.
+//
 // 2026-11-29: The delay of refills counts from the first member that is missing. One
 // that begins again with each further member never ends under a steady load.
 package warmpool

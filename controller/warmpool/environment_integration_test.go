@@ -32,6 +32,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/template"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
@@ -273,7 +274,7 @@ func (e *environment) members() []agentsv1beta1.Sandbox {
 	}
 	var members []agentsv1beta1.Sandbox
 	for i := range list.Items {
-		if controllingPool(&list.Items[i]) != nil && list.Items[i].DeletionTimestamp == nil {
+		if relations.Pool(&list.Items[i]) != nil && list.Items[i].DeletionTimestamp == nil {
 			members = append(members, list.Items[i])
 		}
 	}

@@ -47,11 +47,19 @@ func (r *Reconciler) act(ctx context.Context, s *scope) {
 		}
 	}
 	budget, more := s.memory.budget(s.now, r.settings.ReadinessGrace, wereReady)
+	until := s.memory.yielding.until(r.settings.Yield, s.claims, s.now)
 	s.plan = decide(situation{
 		now: s.now, desired: s.desired(), strategy: s.strategy(), members: s.members, unseen: len(s.unseen),
 		known: s.model != nil, grace: r.settings.ReadinessGrace, budget: budget, cramped: s.obstructed(heldQuota) != "",
+		claims: s.claims, yields: s.now.Before(until),
 	})
 	s.wakeAt(s.plan.recheck)
+	switch {
+	case s.plan.withheld > 0:
+		s.wakeAt(until)
+	case s.plan.create == 0:
+		s.memory.yielding.satisfied()
+	}
 	if budget == 0 {
 		s.wakeAt(more)
 	}

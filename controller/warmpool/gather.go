@@ -49,7 +49,22 @@ func (r *Reconciler) gather(ctx context.Context, pool *extensionsv1beta1.Sandbox
 	if err := r.gatherOrphans(ctx, s); err != nil {
 		return nil, err
 	}
+	if err := r.gatherClaims(ctx, s); err != nil {
+		return nil, err
+	}
 	return s, r.gatherTemplate(ctx, s)
+}
+
+// gatherClaims counts the claims that go before a refill.
+func (r *Reconciler) gatherClaims(ctx context.Context, s *scope) error {
+	var list extensionsv1beta1.SandboxClaimList
+	err := r.client.List(ctx, &list, client.InNamespace(s.pool.Namespace),
+		client.MatchingFields{indexWantingClaimByPool: s.pool.Name}, lookup.Shared)
+	if err != nil {
+		return fmt.Errorf("list the claims that wait: %w", err)
+	}
+	s.claims = demandOf(list.Items, s.now)
+	return nil
 }
 
 // prime asks the apiserver, once in a process, for members that the cache may not show
@@ -87,8 +102,7 @@ func (r *Reconciler) prime(ctx context.Context, s *scope) error {
 // that it shows as an orphan was adopted since.
 func (r *Reconciler) controlledInCache(ctx context.Context, namespace, name string) (bool, error) {
 	var found agentsv1beta1.Sandbox
-	glance := &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &found, glance)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &found, lookup.Glance)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read Sandbox %q: %w", name, err)
 	}
@@ -170,19 +184,19 @@ func (r *Reconciler) gatherTemplate(ctx context.Context, s *scope) error {
 	if err != nil || template == nil {
 		return err
 	}
-	tierLabel, err := lookup.TierLabel(ctx, r.client, r.live, s.pool.Namespace)
+	s.tierLabel, err = lookup.TierLabel(ctx, r.client, r.live, s.pool.Namespace)
 	if err != nil {
 		return err
 	}
 	s.template = template
-	return r.useTemplate(s, tierLabel)
+	return r.useTemplate(s)
 }
 
 // useTemplate renders what the pool makes, and compares the members with it. A
 // template that may not be used here is no error: the status says so.
-func (r *Reconciler) useTemplate(s *scope, tierLabel string) error {
+func (r *Reconciler) useTemplate(s *scope) error {
 	var opts blueprint.Options
-	opts, s.invalid = blueprint.OptionsFor(r.settings.Platform, tierLabel, s.template)
+	opts, s.invalid = blueprint.OptionsFor(r.settings.Platform, s.tierLabel, s.template)
 	if !s.usable() {
 		return nil
 	}

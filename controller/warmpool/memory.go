@@ -69,8 +69,9 @@ type memory struct {
 	spent []time.Time
 	began time.Time
 
-	refill  refill
-	refusal refusal
+	refill   refill
+	yielding yielding
+	refusal  refusal
 	// orphans are the UIDs of those that were told of.
 	orphans sets.Set[types.UID]
 	// written is when the status was last written.

@@ -26,6 +26,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
@@ -251,7 +252,7 @@ func (e *environment) watchOver(ctx context.Context) (highest func() int) {
 			}
 			mu.Lock()
 			delete(live, sandbox.Name)
-			if event.Type != "DELETED" && sandbox.DeletionTimestamp == nil && controllingPool(sandbox) != nil {
+			if event.Type != "DELETED" && sandbox.DeletionTimestamp == nil && relations.Pool(sandbox) != nil {
 				live[sandbox.Name] = true
 			}
 			most = max(most, len(live))

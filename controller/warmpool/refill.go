@@ -80,8 +80,8 @@ const (
 type refusal struct {
 	kind    hold
 	message string
-	// subject is what was refused: the versions of pool and template. Another subject is
-	// tried at once.
+	// subject is what was refused: the versions of pool and template, and the tier.
+	// Another subject is tried at once.
 	subject string
 	// retryAt is when the same is tried again; wait is how long the pause is.
 	retryAt time.Time

@@ -29,6 +29,8 @@ type scope struct {
 	template *extensionsv1beta1.SandboxTemplate
 	// invalid says why the template cannot be used in this namespace.
 	invalid *field.Error
+	// tierLabel is the tier label of the namespace; empty without one.
+	tierLabel string
 	// model is the Sandbox that the pool would make, without a name; nil when there is no
 	// usable template.
 	model *agentsv1beta1.Sandbox
@@ -36,6 +38,8 @@ type scope struct {
 	members []member
 	// orphans are Sandboxes of nobody that bear the label of the pool.
 	orphans []*agentsv1beta1.Sandbox
+	// claims are what the claims of the pool want.
+	claims demand
 	// unseen are the names of members that the cache does not show yet.
 	unseen map[string]sent
 
@@ -72,7 +76,7 @@ func (s *scope) subject() string {
 	if s.template == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d/%s/%d", s.pool.Generation, s.template.UID, s.template.Generation)
+	return fmt.Sprintf("%d/%s/%d/%s", s.pool.Generation, s.template.UID, s.template.Generation, s.tierLabel)
 }
 
 // wakeAt asks for a pass at that time, or at an earlier one that was asked for.

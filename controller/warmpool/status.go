@@ -59,8 +59,7 @@ func (s *scope) tally() tally {
 			continue
 		}
 		t.ready++
-		handedOut := !m.stale || s.strategy() == extensionsv1beta1.UpdateStrategyOnReplenish
-		if handedOut && len(m.sandbox.Status.PodIPs) > 0 {
+		if handsOut(m, s.strategy()) && len(m.sandbox.Status.PodIPs) > 0 {
 			t.claimable++
 		}
 	}

@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,6 +25,7 @@ import (
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // Names of the indexes of the cache.
@@ -38,6 +38,8 @@ const (
 	indexPoolByHash = "warmpool.hash"
 	// indexPoolByTemplate finds pools by the names of their templates.
 	indexPoolByTemplate = "warmpool.template"
+	// indexWantingClaimByPool finds the claims of a pool that still want something.
+	indexWantingClaimByPool = "warmpool.claim"
 )
 
 const (
@@ -57,6 +59,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&agentsv1beta1.Sandbox{}, r.sandboxEvents()).
 		Watches(&extensionsv1beta1.SandboxTemplate{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfTemplate),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Watches(&extensionsv1beta1.SandboxClaim{}, claimEvents()).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfNamespace), builder.WithPredicates(relations.TierChanged())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
@@ -72,43 +76,17 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 
 // declareIndexes must run before the cache starts.
 func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
-		name   string
-		object client.Object
-		value  func(client.Object) string
-	}{
-		{indexSandboxByPool, &agentsv1beta1.Sandbox{}, sandboxPool},
-		{indexOrphanByHash, &agentsv1beta1.Sandbox{}, orphanHash},
-		{indexPoolByHash, &extensionsv1beta1.SandboxWarmPool{}, func(o client.Object) string { return keys.NameHash(o.GetName()) }},
-		{indexPoolByTemplate, &extensionsv1beta1.SandboxWarmPool{}, poolTemplate},
-	} {
-		err := indexer.IndexField(ctx, index.object, index.name, func(object client.Object) []string {
-			if value := index.value(object); value != "" {
-				return []string{value}
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("declare index %s: %w", index.name, err)
-		}
-	}
-	return nil
-}
-
-// controllingPool is the controller reference of a Sandbox if it names a pool.
-func controllingPool(object metav1.Object) *metav1.OwnerReference {
-	owner := metav1.GetControllerOf(object)
-	if owner == nil || owner.Kind != extensionsv1beta1.SandboxWarmPoolKind {
-		return nil
-	}
-	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != extensionsv1beta1.GroupName {
-		return nil
-	}
-	return owner
+	return relations.Declare(ctx, indexer,
+		relations.Index{Name: indexSandboxByPool, Object: &agentsv1beta1.Sandbox{}, Value: sandboxPool},
+		relations.Index{Name: indexOrphanByHash, Object: &agentsv1beta1.Sandbox{}, Value: orphanHash},
+		relations.Index{Name: indexPoolByHash, Object: &extensionsv1beta1.SandboxWarmPool{}, Value: func(o client.Object) string { return keys.NameHash(o.GetName()) }},
+		relations.Index{Name: indexPoolByTemplate, Object: &extensionsv1beta1.SandboxWarmPool{}, Value: relations.TemplateOfPool},
+		relations.Index{Name: indexWantingClaimByPool, Object: &extensionsv1beta1.SandboxClaim{}, Value: poolOfWanting},
+	)
 }
 
 func sandboxPool(object client.Object) string {
-	if owner := controllingPool(object); owner != nil {
+	if owner := relations.Pool(object); owner != nil {
 		return string(owner.UID)
 	}
 	return ""
@@ -121,16 +99,17 @@ func orphanHash(object client.Object) string {
 	return object.GetLabels()[keys.WarmPoolSandbox]
 }
 
-func poolTemplate(object client.Object) string {
-	if pool, isPool := object.(*extensionsv1beta1.SandboxWarmPool); isPool {
-		return pool.Spec.TemplateRef.Name
+// poolOfWanting is the pool of a claim that still wants something.
+func poolOfWanting(object client.Object) string {
+	if claim, isClaim := object.(*extensionsv1beta1.SandboxClaim); isClaim && wantOf(claim) != wantsNothing {
+		return claim.Spec.WarmPoolRef.Name
 	}
 	return ""
 }
 
 // poolsOf are the pools that a Sandbox belongs to, or would, if it belongs to nobody.
 func (r *Reconciler) poolsOf(ctx context.Context, sandbox client.Object) []ctrl.Request {
-	if owner := controllingPool(sandbox); owner != nil {
+	if owner := relations.Pool(sandbox); owner != nil {
 		return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: sandbox.GetNamespace(), Name: owner.Name}}}
 	}
 	if hash := orphanHash(sandbox); hash != "" {
@@ -143,10 +122,20 @@ func (r *Reconciler) poolsOfTemplate(ctx context.Context, template client.Object
 	return r.poolsBy(ctx, indexPoolByTemplate, template.GetNamespace(), template.GetName())
 }
 
+// poolsOfNamespace are all of a namespace whose tier changed: what a pool makes, and
+// whether its template may be used there, depends on it.
+func (r *Reconciler) poolsOfNamespace(ctx context.Context, namespace client.Object) []ctrl.Request {
+	return r.list(ctx, namespace.GetName())
+}
+
 func (r *Reconciler) poolsBy(ctx context.Context, index, namespace, value string) []ctrl.Request {
+	return r.list(ctx, namespace, client.MatchingFields{index: value})
+}
+
+func (r *Reconciler) list(ctx context.Context, namespace string, selected ...client.ListOption) []ctrl.Request {
 	var pools extensionsv1beta1.SandboxWarmPoolList
-	if err := r.client.List(ctx, &pools, client.InNamespace(namespace), client.MatchingFields{index: value}, lookup.Shared); err != nil {
-		log.FromContext(ctx).Error(err, "Cannot find the pools of an object", "index", index, "value", value)
+	if err := r.client.List(ctx, &pools, append(selected, client.InNamespace(namespace), lookup.Shared)...); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot find the pools that a change concerns", "namespace", namespace)
 		return nil
 	}
 	requests := make([]ctrl.Request, 0, len(pools.Items))
@@ -154,6 +143,29 @@ func (r *Reconciler) poolsBy(ctx context.Context, index, namespace, value string
 		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
 	}
 	return requests
+}
+
+// claimEvents wakes the pool of a claim when the claim begins or ceases to want
+// something.
+func claimEvents() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+	add := func(q queue, claim client.Object) {
+		if pool := poolOfWanting(claim); pool != "" {
+			q.Add(ctrl.Request{NamespacedName: client.ObjectKey{Namespace: claim.GetNamespace(), Name: pool}})
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(q, e.Object) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, wasClaim := e.ObjectOld.(*extensionsv1beta1.SandboxClaim)
+			after, isClaim := e.ObjectNew.(*extensionsv1beta1.SandboxClaim)
+			if wasClaim && isClaim && (wantOf(before) != wantOf(after) || poolOfWanting(before) != poolOfWanting(after)) {
+				add(q, before)
+				add(q, after)
+			}
+		},
+	}
 }
 
 // sandboxEvents wakes the pools of a Sandbox when it comes, goes, changes hands or
@@ -200,14 +212,6 @@ func matters(before, after client.Object) bool {
 		(one.DeletionTimestamp == nil) != (other.DeletionTimestamp == nil) ||
 		len(one.Status.PodIPs) != len(other.Status.PodIPs) ||
 		!apiequality.Semantic.DeepEqual(one.OwnerReferences, other.OwnerReferences) ||
-		!sameCondition(one, other, agentsv1beta1.ConditionReady) ||
-		!sameCondition(one, other, agentsv1beta1.ConditionPodScheduled)
-}
-
-func sameCondition(one, other *agentsv1beta1.Sandbox, kind string) bool {
-	a, b := meta.FindStatusCondition(one.Status.Conditions, kind), meta.FindStatusCondition(other.Status.Conditions, kind)
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Status == b.Status && a.Reason == b.Reason
+		!relations.SameCondition(one.Status.Conditions, other.Status.Conditions, agentsv1beta1.ConditionReady) ||
+		!relations.SameCondition(one.Status.Conditions, other.Status.Conditions, agentsv1beta1.ConditionPodScheduled)
 }

@@ -9,6 +9,7 @@ is what the two rules allow, so that the controller gives a Pod to what they adm
 {{- end -}}
 {{- $_ := set $platform.router "podLabels" (include "agent-sandbox.stringMap" $platform.router.podLabels | fromYaml) -}}
 {{- $_ := set $platform.cluster.dns "podLabels" (include "agent-sandbox.stringMap" $platform.cluster.dns.podLabels | fromYaml) -}}
+{{- $_ := set $platform "claims" (dict "labelDomains" .Values.claims.labelDomains) -}}
 {{- $mounted := dig "automount-token" "parameters" "allowServiceAccounts" list .Values.policies.rules -}}
 {{- $projected := dig "projected-identity" "parameters" dict .Values.policies.rules -}}
 {{- $any := list "*" -}}

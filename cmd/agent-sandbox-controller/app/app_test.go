@@ -103,19 +103,20 @@ func TestFlagsOfTheAPI(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	cases := map[string]struct{ arg, want string }{
-		"no requests at all":         {"--kube-api-qps=0", "--kube-api-qps=0: give a positive number, or -1 for no bound"},
-		"a number that is none":      {"--kube-api-qps=NaN", "--kube-api-qps=NaN: give a positive number"},
-		"no workers":                 {"--sandbox-concurrent-workers=-1", "--sandbox-concurrent-workers=-1: give at least 1"},
-		"a domain that is none":      {"--cluster-domain=Cluster_Local", "--cluster-domain=Cluster_Local: give a domain such as cluster.local"},
-		"an address without a port":  {"--health-probe-bind-address=localhost", "--health-probe-bind-address=localhost: give host:port"},
-		"no configuration":           {"--config=", `--config="": give the path`},
-		"an endless refill rate":     {"--sandbox-warm-pool-max-refill-rate=+Inf", "--sandbox-warm-pool-max-refill-rate=+Inf: give a number"},
-		"a negative refill rate":     {"--sandbox-warm-pool-max-refill-rate=-1", "--sandbox-warm-pool-max-refill-rate=-1: give a number"},
-		"no grace for members":       {"--sandbox-warm-pool-readiness-grace-period=0s", "--sandbox-warm-pool-readiness-grace-period=0s: give a positive"},
-		"no members at a time":       {"--sandbox-warm-pool-max-batch-size=0", "--sandbox-warm-pool-max-batch-size=0: give at least 1"},
-		"no metrics are fine":        {"--metrics-bind-address=0", ""},
-		"an IPv6 address is fine":    {"--metrics-bind-address=[::1]:8080", ""},
-		"a bounded rate is fine too": {"--kube-api-qps=50", ""},
+		"no requests at all":          {"--kube-api-qps=0", "--kube-api-qps=0: give a positive number, or -1 for no bound"},
+		"a number that is none":       {"--kube-api-qps=NaN", "--kube-api-qps=NaN: give a positive number"},
+		"no workers":                  {"--sandbox-concurrent-workers=-1", "--sandbox-concurrent-workers=-1: give at least 1"},
+		"a domain that is none":       {"--cluster-domain=Cluster_Local", "--cluster-domain=Cluster_Local: give a domain such as cluster.local"},
+		"an address without a port":   {"--health-probe-bind-address=localhost", "--health-probe-bind-address=localhost: give host:port"},
+		"no configuration":            {"--config=", `--config="": give the path`},
+		"an endless refill rate":      {"--sandbox-warm-pool-max-refill-rate=+Inf", "--sandbox-warm-pool-max-refill-rate=+Inf: give a number"},
+		"a negative refill rate":      {"--sandbox-warm-pool-max-refill-rate=-1", "--sandbox-warm-pool-max-refill-rate=-1: give a number"},
+		"no grace for members":        {"--sandbox-warm-pool-readiness-grace-period=0s", "--sandbox-warm-pool-readiness-grace-period=0s: give a positive"},
+		"a yield that is over before": {"--sandbox-warm-pool-yield-to-bindings=-1s", "--sandbox-warm-pool-yield-to-bindings=-1s: give a duration"},
+		"no members at a time":        {"--sandbox-warm-pool-max-batch-size=0", "--sandbox-warm-pool-max-batch-size=0: give at least 1"},
+		"no metrics are fine":         {"--metrics-bind-address=0", ""},
+		"an IPv6 address is fine":     {"--metrics-bind-address=[::1]:8080", ""},
+		"a bounded rate is fine too":  {"--kube-api-qps=50", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

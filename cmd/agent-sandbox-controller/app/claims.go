@@ -23,9 +23,7 @@ type ClaimOptions struct {
 	ColdStartAfter time.Duration
 	// BindTimeout is how long a claim may be without a Sandbox; 0 for no bound.
 	BindTimeout time.Duration
-	// LabelDomainsFile lists the domains of labels that claims may set.
-	LabelDomainsFile string
-	// DisableEvents publishes no Events of claims.
+	// DisableEvents publishes no Events that come with every claim.
 	DisableEvents bool
 	// DisableTimes writes no annotations that tell times.
 	DisableTimes bool
@@ -39,9 +37,8 @@ func (o *ClaimOptions) Bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.BindTimeout, "claim-bind-timeout", 0,
 		"How long a claim may be without a Sandbox before it expires, unless its annotation platform.agents.x-k8s.io/bind-timeout says otherwise; "+
 			"0 for ever.")
-	flags.StringVar(&o.LabelDomainsFile, "allowed-label-domains", "/etc/sandbox-config/allowed-label-domains",
-		"Path of the list of domains of labels that claims may set on Pods; without that file those of the platform configuration.")
-	flags.BoolVar(&o.DisableEvents, "disable-claim-events", false, "Publish no Events of claims.")
+	flags.BoolVar(&o.DisableEvents, "disable-claim-events", false,
+		"Publish no Events that come with every claim; warnings are published in any case.")
 	flags.BoolVar(&o.DisableTimes, "disable-claim-observability-annotations", false,
 		"Write no annotations on claims that tell when they were first seen and ready.")
 }
@@ -61,14 +58,9 @@ func (o *ClaimOptions) validate(refuse func(name string, value any, remedy strin
 
 // setUpClaims adds the controller of claims to the manager.
 func setUpClaims(ctx context.Context, mgr ctrl.Manager, options ClaimOptions, platform *config.Platform) error {
-	domains, err := claim.LoadLabelDomains(options.LabelDomainsFile, platform.Claims.AllowedLabelDomains())
-	if err != nil {
-		return err
-	}
 	reconciler := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		claim.Settings{
 			Platform:          platform,
-			LabelDomains:      domains,
 			ConcurrentWorkers: options.ConcurrentWorkers,
 			ColdStartAfter:    options.ColdStartAfter,
 			BindTimeout:       options.BindTimeout,

@@ -25,6 +25,8 @@ type PoolOptions struct {
 	TemplateWorkers, PoolWorkers int
 	// Refill bounds how fast pools make members.
 	Refill warmpool.Refill
+	// Yield bounds how long refills let claims go first.
+	Yield warmpool.Yield
 	// ReadinessGrace is how long a member may be not Ready.
 	ReadinessGrace time.Duration
 	// UnschedulableRecheck is how often members that wait for a node are looked at.
@@ -41,6 +43,10 @@ func (o *PoolOptions) Bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.Refill.Delay, "sandbox-warm-pool-replenish-delay", 0,
 		"How long a pool that was full waits, from the first Sandbox that is missing, before it makes new ones.")
 	flags.Float64Var(&o.Refill.PerSecond, "sandbox-warm-pool-max-refill-rate", 0, "Sandboxes a second that a pool makes at most; 0 for no bound.")
+	flags.DurationVar(&o.Yield.ToBindings, "sandbox-warm-pool-yield-to-bindings", time.Second,
+		"How long a pool that misses Sandboxes makes new ones only for claims that wait for one, while others are being handed out; 0 refills at once.")
+	flags.DurationVar(&o.Yield.ToColdStarts, "sandbox-warm-pool-yield-to-cold-starts", 10*time.Second,
+		"The same while Sandboxes of claims are starting cold; 0 refills at once.")
 	flags.DurationVar(&o.ReadinessGrace, "sandbox-warm-pool-readiness-grace-period", 5*time.Minute,
 		"How long a Sandbox of a pool may be not Ready before it is replaced.")
 	flags.DurationVar(&o.UnschedulableRecheck, "sandbox-warm-pool-unschedulable-recheck-interval", time.Minute,
@@ -66,8 +72,13 @@ func (o *PoolOptions) validate(refuse func(name string, value any, remedy string
 			refuse(name, value, "give a positive duration such as 5m")
 		}
 	}
-	if o.Refill.Delay < 0 {
-		refuse("sandbox-warm-pool-replenish-delay", o.Refill.Delay, "give a duration such as 10s, or 0 for no delay")
+	for name, value := range map[string]time.Duration{
+		"sandbox-warm-pool-replenish-delay": o.Refill.Delay, "sandbox-warm-pool-yield-to-bindings": o.Yield.ToBindings,
+		"sandbox-warm-pool-yield-to-cold-starts": o.Yield.ToColdStarts,
+	} {
+		if value < 0 {
+			refuse(name, value, "give a duration such as 10s, or 0 for no delay")
+		}
 	}
 	if rate := o.Refill.PerSecond; math.IsNaN(rate) || math.IsInf(rate, 0) || rate < 0 {
 		refuse("sandbox-warm-pool-max-refill-rate", rate, "give a number of Sandboxes a second, or 0 for no bound")
@@ -88,6 +99,7 @@ func setUpPools(ctx context.Context, mgr ctrl.Manager, options PoolOptions, plat
 			Platform:             platform,
 			ConcurrentWorkers:    options.PoolWorkers,
 			Refill:               options.Refill,
+			Yield:                options.Yield,
 			ReadinessGrace:       options.ReadinessGrace,
 			UnschedulableRecheck: options.UnschedulableRecheck,
 			SafeToEvict:          options.SafeToEvict,

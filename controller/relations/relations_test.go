@@ -1,0 +1,86 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package relations_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
+)
+
+func TestPoolTakesOnlyAControllerOfThatGroupAndKind(t *testing.T) {
+	cases := map[string]struct {
+		version, kind string
+		controller    bool
+		want          bool
+	}{
+		"a pool":                       {"extensions.agents.x-k8s.io/v1beta1", "SandboxWarmPool", true, true},
+		"a pool of an earlier version": {"extensions.agents.x-k8s.io/v1alpha1", "SandboxWarmPool", true, true},
+		"a pool that only owns":        {"extensions.agents.x-k8s.io/v1beta1", "SandboxWarmPool", false, false},
+		"a like kind of another group": {"example.com/v1", "SandboxWarmPool", true, false},
+		"another kind of the group":    {"extensions.agents.x-k8s.io/v1beta1", "SandboxClaim", true, false},
+		"a version that is none":       {"a/b/c", "SandboxWarmPool", true, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			object := &metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: tc.version, Kind: tc.kind, Name: "pool", Controller: &tc.controller},
+			}}
+			if got := relations.Pool(object); (got != nil) != tc.want {
+				t.Errorf("Pool() = %v, want one: %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSameCondition(t *testing.T) {
+	one := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Waiting", Message: "for a node"}
+	later := one
+	later.LastTransitionTime = metav1.Now()
+	said := one
+	said.Message = "for a volume"
+	cases := map[string]struct {
+		before, after []metav1.Condition
+		want          bool
+	}{
+		"neither has it":   {nil, nil, true},
+		"it came":          {nil, []metav1.Condition{one}, false},
+		"it went":          {[]metav1.Condition{one}, nil, false},
+		"it began later":   {[]metav1.Condition{one}, []metav1.Condition{later}, true},
+		"it says more now": {[]metav1.Condition{one}, []metav1.Condition{said}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := relations.SameCondition(tc.before, tc.after, "Ready"); got != tc.want {
+				t.Errorf("SameCondition() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTierChangedLetsOnlyTheTierThrough(t *testing.T) {
+	namespace := func(labels map[string]string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
+	}
+	cases := map[string]struct {
+		after map[string]string
+		want  bool
+	}{
+		"another label": {map[string]string{"team": "blue"}, false},
+		"the tier":      {map[string]string{keys.Tier: "restricted"}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := relations.TierChanged().Update(event.UpdateEvent{ObjectOld: namespace(nil), ObjectNew: namespace(tc.after)})
+			if got != tc.want {
+				t.Errorf("TierChanged() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}

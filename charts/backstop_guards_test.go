@@ -111,6 +111,14 @@ func TestOwnersAndNamesOfOurKinds(t *testing.T) {
 			resource: kindResource, object: meta("Sandbox", `, annotations: {agents.x-k8s.io/pod-name: two, a: b}`, hardenedSpec),
 			old: meta("Sandbox", `, annotations: {agents.x-k8s.io/pod-name: two}`, hardenedSpec),
 		}, ""},
+		"somebody else as the creator": {
+			write{user: "ann", resource: kindResource, object: meta("Sandbox", `, annotations: {platform.agents.x-k8s.io/creator: bob}`, hardenedSpec)},
+			"reserved-metadata",
+		},
+		"a creator that the object has": {write{
+			user: "ann", resource: kindResource, object: meta("Sandbox", `, annotations: {platform.agents.x-k8s.io/creator: bob, a: b}`, hardenedSpec),
+			old: meta("Sandbox", `, annotations: {platform.agents.x-k8s.io/creator: bob}`, hardenedSpec),
+		}, ""},
 		"a forged owner":         {write{resource: kindResource, object: claimed, old: plain}, "forged-owner"},
 		"an owner that goes":     {write{resource: kindResource, object: plain, old: claimed}, "forged-owner"},
 		"an owner that stays":    {write{resource: kindResource, object: claimed, old: claimed}, ""},
@@ -142,7 +150,7 @@ func TestTheBackstopKnowsTheTableOfKeys(t *testing.T) {
 	policies := backstop(t, render(t, elsewhere))
 	reserved := []string{
 		keys.SandboxNameHash, keys.WarmPoolSandbox, keys.SandboxTemplateRefHash, keys.LaunchType, keys.ClaimUID, keys.Adoptable,
-		keys.SandboxTemplateRef, keys.SandboxName, keys.ClaimFirstReadyAt, keys.Tier, keys.Sandbox, keys.Ingress, keys.Template, "new.agents.x-k8s.io/a",
+		keys.SandboxTemplateRef, keys.SandboxName, keys.ClaimFirstReadyAt, keys.Tier, keys.Sandbox, keys.Ingress, keys.Template, keys.RetainedBy, keys.RetainedFor, "new.agents.x-k8s.io/a",
 	}
 	for _, key := range keys.UserKeys() {
 		reserved = append(reserved, key.Name)
@@ -158,12 +166,12 @@ func TestTheBackstopKnowsTheTableOfKeys(t *testing.T) {
 				t.Run(fmt.Sprintf("%s %s of a %s", form, key, kind), func(t *testing.T) {
 					value := validValue(key, now)
 					object := meta(kind, fmt.Sprintf(", %s: {%s: %q}", member, key, value), "")
-					allowed := keys.CheckUser(form, key, value, keys.Subject{Kind: kind, Name: "one", Now: now}) == nil
-					got := refusals(t, policies, write{resource: resource, object: object, old: meta(kind, "", "")})
+					allowed := keys.CheckUser(form, key, value, keys.Subject{Kind: kind, Name: "one", User: "ann", Now: now}) == nil
+					got := refusals(t, policies, write{user: "ann", resource: resource, object: object, old: meta(kind, "", "")})
 					if allowed != (len(got) == 0) {
 						t.Errorf("allowed: %t, and the backstop says %q", allowed, got)
 					}
-					got = refusals(t, policies, write{resource: resource, object: meta(kind, "", ""), old: object})
+					got = refusals(t, policies, write{user: "ann", resource: resource, object: meta(kind, "", ""), old: object})
 					if allowed != (len(got) == 0) {
 						t.Errorf("may be removed: %t, and the backstop says %q", allowed, got)
 					}
@@ -179,7 +187,7 @@ func validValue(key string, now time.Time) string {
 			return k.Values[0]
 		}
 	}
-	return map[string]string{keys.PodName: "one", keys.ControllerFirstObservedAt: now.Format(time.RFC3339), keys.BindTimeout: "30s"}[key]
+	return map[string]string{keys.PodName: "one", keys.Creator: "ann", keys.ControllerFirstObservedAt: now.Format(time.RFC3339), keys.BindTimeout: "30s"}[key]
 }
 
 func TestNetworkPoliciesOfTheControllers(t *testing.T) {

@@ -39,7 +39,7 @@ func (j *Judge) Mutate(ctx context.Context, req admission.Request) admission.Res
 		return admission.Allowed("")
 	}
 	request := defaults.Request{
-		Operation: r.operation, Kind: r.kind, Object: r.object, OldObject: r.old, Now: j.Clock.Now(),
+		Operation: r.operation, Kind: r.kind, Object: r.object, OldObject: r.old, User: r.user.Username, Now: j.Clock.Now(),
 	}
 	if r.kind != engine.KindSandboxClaim {
 		known, err := j.Facts(ctx, r.namespace)

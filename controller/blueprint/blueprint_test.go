@@ -187,7 +187,7 @@ func TestForClaimMergesWhatTheClaimAdds(t *testing.T) {
 	})
 	claim := makeClaim(func(c *extensionsv1beta1.SandboxClaim) {
 		c.Labels = map[string]string{keys.CreatedBy: "python-client"}
-		c.Annotations = map[string]string{keys.TraceContext: "{}", "other": "stays"}
+		c.Annotations = map[string]string{keys.TraceContext: "{}", keys.Creator: "ann", "other": "stays"}
 		c.Spec.Env = []extensionsv1beta1.EnvVar{{Name: "TOKEN", Value: "s"}}
 		c.Spec.AdditionalPodMetadata.Labels = map[string]string{"sandbox.users.io/job": "7"}
 	})
@@ -202,7 +202,7 @@ func TestForClaimMergesWhatTheClaimAdds(t *testing.T) {
 	if diff := cmp.Diff(labels, got.Labels); diff != "" || got.Name != "c" {
 		t.Errorf("ForClaim() named %q, labels (-want +got):\n%s", got.Name, diff)
 	}
-	annotations := map[string]string{keys.SandboxTemplateRef: "python", keys.PodName: "c", keys.TraceContext: "{}"}
+	annotations := map[string]string{keys.SandboxTemplateRef: "python", keys.PodName: "c", keys.TraceContext: "{}", keys.Creator: "ann"}
 	if diff := cmp.Diff(annotations, got.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}

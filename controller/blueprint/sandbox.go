@@ -81,9 +81,7 @@ func ForClaim(claim *extensionsv1beta1.SandboxClaim, template *extensionsv1beta1
 	sandbox.Labels[keys.LaunchType] = LaunchCold
 	pod := &sandbox.Spec.PodTemplate.ObjectMeta
 	pod.Labels = with(pod.Labels, ClaimLabels(claim, template.Name))
-	if trace, set := claim.Annotations[keys.TraceContext]; set {
-		sandbox.Annotations[keys.TraceContext] = trace
-	}
+	sandbox.Annotations = with(sandbox.Annotations, ClaimAnnotations(claim))
 	SetName(sandbox, claim.Name)
 	return sandbox, nil
 }
@@ -104,6 +102,17 @@ func ClaimLabels(claim *extensionsv1beta1.SandboxClaim, templateName string) map
 		labels[keys.CreatedBy] = normalizedCreator(creator)
 	}
 	return labels
+}
+
+// ClaimAnnotations are the annotations that a Sandbox has from the claim it serves.
+func ClaimAnnotations(claim *extensionsv1beta1.SandboxClaim) map[string]string {
+	annotations := map[string]string{}
+	for _, key := range []string{keys.TraceContext, keys.Creator} {
+		if value, set := claim.Annotations[key]; set {
+			annotations[key] = value
+		}
+	}
+	return annotations
 }
 
 // ClaimPodMetadata is the podTemplate's metadata of a Sandbox that serves a claim:

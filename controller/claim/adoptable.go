@@ -124,9 +124,8 @@ func handOver(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxCl
 	if taken.Annotations[keys.PodName] == "" {
 		taken.Annotations[keys.PodName] = sandbox.Name
 	}
-	if trace, set := claim.Annotations[keys.TraceContext]; set {
-		taken.Annotations[keys.TraceContext] = trace
-	}
+	delete(taken.Annotations, keys.Creator)
+	maps.Copy(taken.Annotations, blueprint.ClaimAnnotations(claim))
 	taken.Spec.PodTemplate.ObjectMeta = pod
 	return taken
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"testing"
@@ -91,9 +92,9 @@ func TestWhoseASandboxIs(t *testing.T) {
 
 func TestHandOverLeavesNothingOfThePool(t *testing.T) {
 	claim := makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) {
-		c.Annotations = map[string]string{keys.TraceContext: "{}"}
+		c.Annotations = map[string]string{keys.TraceContext: "{}", keys.Creator: "ann"}
 	})
-	before := makeSandbox()
+	before := makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Annotations[keys.Creator] = "the pool's controller" })
 	kept := before.DeepCopy()
 	got := handOver(before, claim, agentsv1beta1.PodMetadata{Labels: map[string]string{"app": "x"}})
 	want := before.DeepCopy()
@@ -101,7 +102,7 @@ func TestHandOverLeavesNothingOfThePool(t *testing.T) {
 		keys.ClaimUID: "claim-uid", keys.LaunchType: "warm", keys.SandboxTemplateRefHash: keys.NameHash("template"),
 		keys.Template: keys.TemplateKey("template"),
 	}
-	want.Annotations[keys.TraceContext] = "{}"
+	maps.Copy(want.Annotations, claim.Annotations)
 	want.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: "extensions.agents.x-k8s.io/v1beta1", Kind: "SandboxClaim", Name: "claim", UID: "claim-uid",
 		Controller: new(true), BlockOwnerDeletion: new(true),

@@ -47,6 +47,8 @@ type Request struct {
 	Tier config.Tier
 	// RuntimeClasses are the names of those that exist in the cluster.
 	RuntimeClasses sets.Set[string]
+	// User is the name of who writes the object.
+	User string
 	// Now is the time that claims are stamped with.
 	Now time.Time
 }
@@ -69,11 +71,13 @@ func Operations(r Request) []jsonpatch.Operation {
 	kept := func(string) bool { return true }
 	switch r.Kind {
 	case kindSandbox:
+		p.annotate(r.Object, keys.Creator, r.User, kept)
 		if metadata, _ := member(r.Object, "metadata"); metadata != nil {
 			name, _ := metadata["name"].(string)
 			p.annotate(r.Object, keys.PodName, name, kept)
 		}
 	case kindClaim:
+		p.annotate(r.Object, keys.Creator, r.User, kept)
 		p.annotate(r.Object, keys.ControllerFirstObservedAt, r.Now.UTC().Format(time.RFC3339Nano), kept)
 	}
 	return p.operations

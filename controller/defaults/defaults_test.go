@@ -22,7 +22,7 @@ var now = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 // standard is a tier with every default, in a cluster that lacks its first choice.
 func standard(kind, object string) defaults.Request {
 	return defaults.Request{
-		Operation: "CREATE", Kind: kind, Object: decode(object), Now: now,
+		Operation: "CREATE", Kind: kind, Object: decode(object), User: "ann", Now: now,
 		Tier: config.Tier{
 			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("kata", "gvisor")},
 			DropCapabilities: []string{"NET_RAW"},
@@ -121,15 +121,16 @@ func TestOperationsAnnotate(t *testing.T) {
 	}{
 		"a Sandbox gets the name of its Pod and the list": {
 			"Sandbox", `{"metadata": {"name": "x"}, ` + full + `}}}}`,
-			map[string]any{"agents.x-k8s.io/pod-name": "x", "platform.agents.x-k8s.io/defaulted": token},
+			map[string]any{"platform.agents.x-k8s.io/creator": "ann", "agents.x-k8s.io/pod-name": "x", "platform.agents.x-k8s.io/defaulted": token},
 		},
 		"a Sandbox whose name is not known yet gets no pod-name": {
 			"Sandbox", `{"metadata": {"generateName": "x-", "annotations": null}, ` + full + `}}}}`,
-			map[string]any{"platform.agents.x-k8s.io/defaulted": token},
+			map[string]any{"platform.agents.x-k8s.io/creator": "ann", "platform.agents.x-k8s.io/defaulted": token},
 		},
-		"annotations of the user stay, his pod-name included": {
-			"Sandbox", `{"metadata": {"name": "x", "annotations": {"a/b~c": "d", "agents.x-k8s.io/pod-name": "other"}}, ` + full + `}}}}`,
-			map[string]any{"a/b~c": "d", "agents.x-k8s.io/pod-name": "other", "platform.agents.x-k8s.io/defaulted": token},
+		"annotations of the user stay, those that validation judges included": {
+			"Sandbox", `{"metadata": {"name": "x", "annotations": {"a/b~c": "d", "agents.x-k8s.io/pod-name": "other",
+				"platform.agents.x-k8s.io/creator": "bob"}}, ` + full + `}}}}`,
+			map[string]any{"a/b~c": "d", "platform.agents.x-k8s.io/creator": "bob", "agents.x-k8s.io/pod-name": "other", "platform.agents.x-k8s.io/defaulted": token},
 		},
 		"what an earlier pass set stays on the list, what it did not set leaves it": {
 			"SandboxTemplate", `{"metadata": {"annotations": {"platform.agents.x-k8s.io/defaulted":
@@ -138,11 +139,11 @@ func TestOperationsAnnotate(t *testing.T) {
 		},
 		"a claim is stamped": {
 			"SandboxClaim", `{"metadata": {"name": "c"}, "spec": {}}`,
-			map[string]any{"agents.x-k8s.io/controller-first-observed-at": "2026-11-29T12:00:00Z"},
+			map[string]any{"platform.agents.x-k8s.io/creator": "ann", "agents.x-k8s.io/controller-first-observed-at": "2026-11-29T12:00:00Z"},
 		},
 		"a claim that has a stamp keeps it": {
 			"SandboxClaim", `{"metadata": {"name": "c", "annotations": {"agents.x-k8s.io/controller-first-observed-at": "t"}}}`,
-			map[string]any{"agents.x-k8s.io/controller-first-observed-at": "t"},
+			map[string]any{"platform.agents.x-k8s.io/creator": "ann", "agents.x-k8s.io/controller-first-observed-at": "t"},
 		},
 		"a pool gets nothing": {"SandboxWarmPool", `{"metadata": {"name": "p", "annotations": {"a": "b"}}}`, map[string]any{"a": "b"}},
 	}

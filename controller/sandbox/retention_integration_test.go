@@ -64,11 +64,17 @@ func TestRecreate(t *testing.T) {
 	e.untouched(claim, &corev1.PersistentVolumeClaim{})
 }
 
-// On request the volumes outlive the Sandbox, and the next one of its name has them.
+// retaining is a Sandbox of somebody's whose volumes outlive it.
+func retaining(creator string) *agentsv1beta1.Sandbox {
+	return makeSandbox(annotate(keys.VolumeRetention, "Retain"), annotate(keys.Creator, creator), withVolume("data"), withClaimSpec)
+}
+
+// On request the volumes outlive the Sandbox, and its creator's next one of the name has
+// them.
 func TestRetainedVolumesOutliveTheSandbox(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
-	pod := e.running(makeSandbox(annotate(keys.VolumeRetention, "Retain"), withVolume("data"), withClaimSpec))
+	pod := e.running(retaining("ann"))
 	claim := claimOf(e)
 	if len(claim.OwnerReferences) != 0 {
 		t.Errorf("the claim would go with %v", claim.OwnerReferences)
@@ -77,8 +83,10 @@ func TestRetainedVolumesOutliveTheSandbox(t *testing.T) {
 	e.delete(e.sandbox("box"))
 	e.delete(pod)
 	e.release(pod)
-	e.running(makeSandbox(annotate(keys.VolumeRetention, "Retain"), withVolume("data"), withClaimSpec))
-	e.untouched(claim, &corev1.PersistentVolumeClaim{})
+	e.running(retaining("ann"))
+	if now := claimOf(e); now.UID != claim.UID || now.Labels[keys.RetainedBy] != string(e.sandbox("box").UID) {
+		t.Errorf("the claim is not the second Sandbox's: %v", now.ObjectMeta)
+	}
 
 	e.edit(func(s *agentsv1beta1.Sandbox) { delete(s.Annotations, keys.VolumeRetention) })
 	e.eventually("the claim goes with the Sandbox again", func() error {
@@ -90,6 +98,34 @@ func TestRetainedVolumesOutliveTheSandbox(t *testing.T) {
 	})
 	if got := claimOf(e); got.UID != claim.UID {
 		t.Error("the claim is another one")
+	}
+	e.idle("box")
+}
+
+// Whoever takes the name of a Sandbox does not get the files of its creator, until they
+// are handed over.
+func TestRetainedVolumesAreTheirCreatorsOnly(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	pod := e.running(retaining("ann"))
+	claim := claimOf(e)
+	e.delete(e.sandbox("box"))
+	e.delete(pod)
+	e.release(pod)
+
+	e.create(retaining("bob"))
+	e.saysReady("box", `False/ReconcilerError: Error seen: persistentvolumeclaim "data-box" was retained for the creator of an earlier `+
+		`sandbox "box", who is not that of this one (annotation "platform.agents.x-k8s.io/creator": "bob"): delete it, or hand it over by `+
+		`the label "agents.x-k8s.io/adoptable": "true"`)
+	e.untouched(claim, &corev1.PersistentVolumeClaim{})
+
+	before := claim.DeepCopy()
+	claim.Labels[keys.Adoptable] = "true"
+	e.patch(claim, before)
+	e.runPod("box")
+	e.saysReady("box", readySay)
+	if got := claimOf(e).Labels[keys.RetainedFor]; got != keys.CreatorKey("bob") {
+		t.Errorf("the claim is retained for %q", got)
 	}
 	e.idle("box")
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -45,39 +46,70 @@ func buildClaim(sandbox *agentsv1beta1.Sandbox, template *agentsv1beta1.Persiste
 		},
 		Spec: *template.Spec.DeepCopy(),
 	}
-	if !retainsVolumes(sandbox) {
+	if retainsVolumes(sandbox) {
+		maps.Copy(labels, retentionLabels(sandbox))
+	} else {
 		claim.OwnerReferences = []metav1.OwnerReference{controllerRef(sandbox)}
 	}
 	return claim
 }
 
 // retainsVolumes says whether the volumes outlive the Sandbox. Such a claim has no
-// owner; it is known by the tracking label.
+// owner; it is known by the labels of retentionLabels.
 func retainsVolumes(sandbox *agentsv1beta1.Sandbox) bool {
 	return sandbox.Annotations[keys.VolumeRetention] == volumeRetentionRetain
+}
+
+// retentionLabels say whose a claim without an owner is, and who gets it back.
+func retentionLabels(sandbox *agentsv1beta1.Sandbox) map[string]string {
+	return map[string]string{
+		keys.RetainedBy:  string(sandbox.UID),
+		keys.RetainedFor: keys.CreatorKey(sandbox.Annotations[keys.Creator]),
+	}
 }
 
 // holdsClaim says whether a claim is the Sandbox's already.
 func holdsClaim(claim *corev1.PersistentVolumeClaim, sandbox *agentsv1beta1.Sandbox) bool {
 	whose := ownershipOf(claim, sandbox)
-	return whose == ours ||
-		whose == unowned && retainsVolumes(sandbox) && claim.Labels[keys.SandboxNameHash] == keys.NameHash(sandbox.Name)
+	return whose == ours || whose == unowned && claim.Labels[keys.RetainedBy] == string(sandbox.UID)
+}
+
+// mayInherit says why a claim that an earlier Sandbox of the name left behind may not
+// become this one's: its files are for whoever made that one.
+func mayInherit(claim *corev1.PersistentVolumeClaim, sandbox *agentsv1beta1.Sandbox) error {
+	if claim.Labels[keys.RetainedBy] == "" || claim.Labels[keys.Adoptable] == "true" {
+		return nil
+	}
+	creator := keys.CreatorKey(sandbox.Annotations[keys.Creator])
+	if creator != "" && claim.Labels[keys.RetainedFor] == creator {
+		return nil
+	}
+	return userErrorf("persistentvolumeclaim %q was retained for the creator of an earlier sandbox %q, who is not that of this one "+
+		"(annotation %q: %q): delete it, or hand it over by the label %q: \"true\"",
+		claim.Name, sandbox.Name, keys.Creator, sandbox.Annotations[keys.Creator], keys.Adoptable)
 }
 
 // takeClaim makes a claim the Sandbox's, owned by it or, to be retained, by nobody, and
-// says whether that changed it. Labels are set on a claim that was not held before.
+// says whether that changed it. Labels of the template are set on a claim that was not
+// held before.
 func takeClaim(claim, want *corev1.PersistentVolumeClaim, sandbox *agentsv1beta1.Sandbox) bool {
-	if !holdsClaim(claim, sandbox) {
-		if claim.Labels == nil {
-			claim.Labels = map[string]string{}
-		}
-		maps.Copy(claim.Labels, want.Labels)
-	} else if owned := ownershipOf(claim, sandbox) == ours; owned != retainsVolumes(sandbox) {
-		return false
+	before := claim.DeepCopy()
+	if claim.Labels == nil {
+		claim.Labels = map[string]string{}
 	}
-	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == sandbox.UID })
-	claim.OwnerReferences = append(claim.OwnerReferences, want.OwnerReferences...)
-	return true
+	if !holdsClaim(claim, sandbox) {
+		maps.Copy(claim.Labels, want.Labels)
+	}
+	delete(claim.Labels, keys.RetainedBy)
+	delete(claim.Labels, keys.RetainedFor)
+	if retainsVolumes(sandbox) {
+		maps.Copy(claim.Labels, retentionLabels(sandbox))
+	}
+	if owned := ownershipOf(claim, sandbox) == ours; owned == retainsVolumes(sandbox) {
+		claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == sandbox.UID })
+		claim.OwnerReferences = append(claim.OwnerReferences, want.OwnerReferences...)
+	}
+	return !equality.Semantic.DeepEqual(before.ObjectMeta, claim.ObjectMeta)
 }
 
 // lostVolumes says which volumes of the running Pod somebody deleted: it works on, but

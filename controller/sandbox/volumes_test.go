@@ -58,3 +58,34 @@ func TestClaimGoing(t *testing.T) {
 		})
 	}
 }
+
+func TestMayInherit(t *testing.T) {
+	left := func(by, creator string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "work-box", Labels: map[string]string{
+			keys.SandboxNameHash: keys.NameHash("box"), keys.RetainedBy: by, keys.RetainedFor: keys.CreatorKey(creator),
+		}}}
+	}
+	handedOver := left("earlier", "bob")
+	handedOver.Labels[keys.Adoptable] = "true"
+	cases := map[string]struct {
+		claim   *corev1.PersistentVolumeClaim
+		creator string
+		may     bool
+	}{
+		"what the same creator left behind":           {left("earlier", "ann"), "ann", true},
+		"what somebody else left behind":              {left("earlier", "bob"), "ann", false},
+		"what nobody knows who left behind":           {left("earlier", ""), "ann", false},
+		"somebody's, for a creator whom nobody knows": {left("earlier", "ann"), "", false},
+		"nobody's, for nobody":                        {left("earlier", ""), "", false},
+		"what somebody else hands over":               {handedOver, "ann", true},
+		"a claim that was never retained":             {left("", ""), "ann", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sandbox := makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Annotations = map[string]string{keys.Creator: tc.creator} })
+			if err := mayInherit(tc.claim, sandbox); (err == nil) != tc.may {
+				t.Errorf("mayInherit() = %v, want allowed: %t", err, tc.may)
+			}
+		})
+	}
+}

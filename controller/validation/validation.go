@@ -72,6 +72,8 @@ type Input struct {
 	Kind string
 	// Object is the object, OldObject what it was before an UPDATE.
 	Object, OldObject map[string]any
+	// User is the name of the user.
+	User string
 	// Controller says that the user may do what only controllers do.
 	Controller bool
 	// TierName and Tier are the tier of the namespace; TierKnown is false when its

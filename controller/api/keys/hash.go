@@ -25,12 +25,25 @@ func SandboxSelector(sandbox string) string {
 	return SandboxNameHash + "=" + NameHash(sandbox)
 }
 
-// templateKeyBytes is how much of a SHA-256 fits into the value of a label.
-const templateKeyBytes = 30
+// labelHashBytes is how much of a SHA-256 fits into the value of a label.
+const labelHashBytes = 30
 
 // TemplateKey is the value of the label Template: a hash of the template's name that
 // nobody can make collide.
 func TemplateKey(name string) string {
+	return labelHash(name)
+}
+
+// CreatorKey is the value of the label RetainedFor: a hash of the creator's name that
+// nobody can make collide. Nobody in particular has no key, and so is nobody's equal.
+func CreatorKey(creator string) string {
+	if creator == "" {
+		return ""
+	}
+	return labelHash(creator)
+}
+
+func labelHash(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(sum[:templateKeyBytes])
+	return hex.EncodeToString(sum[:labelHashBytes])
 }

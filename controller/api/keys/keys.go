@@ -76,6 +76,15 @@ const (
 	RestartPolicy = Prefix + "restart-policy"
 	// VolumeRetention is an annotation: Retain keeps the volumes of a deleted Sandbox.
 	VolumeRetention = Prefix + "volume-retention"
+	// Creator is an annotation of a Sandbox or claim, set by admission: the name of the
+	// user who created it. The Sandbox of a claim has the claim's.
+	Creator = Prefix + "creator"
+	// RetainedBy is a label of a volume claim that outlives its Sandbox: the UID of the
+	// Sandbox that has it, or had it last.
+	RetainedBy = Prefix + "retained-by"
+	// RetainedFor is a label of such a volume claim: CreatorKey of the Sandbox's creator,
+	// who alone gets it back.
+	RetainedFor = Prefix + "retained-for"
 	// BindTimeout is an annotation of a claim: how long it may stay unbound, as a Go
 	// duration.
 	BindTimeout = Prefix + "bind-timeout"

@@ -37,6 +37,8 @@ type Subject struct {
 	Kind string
 	// Name is its name; empty while the apiserver has yet to generate it.
 	Name string
+	// User is the name of the user who writes.
+	User string
 	// Now is the time of the judgement.
 	Now time.Time
 }
@@ -69,6 +71,7 @@ func UserKeys() []Key {
 		{Name: PodName, Form: Annotation, Kinds: []string{kindSandbox}, check: equalsOwnName},
 		{Name: WebhookFirstObservedAt, Form: Annotation, Kinds: []string{kindClaim}},
 		{Name: BindTimeout, Form: Annotation, Kinds: []string{kindClaim}, check: positiveDuration},
+		{Name: Creator, Form: Annotation, Kinds: []string{kindSandbox, kindClaim}, check: equalsUser},
 		{Name: Defaulted, Form: Annotation, Kinds: []string{kindSandbox, kindTemplate}},
 		{Name: EgressProfile, Form: Annotation, Kinds: []string{kindSandbox, kindTemplate}},
 		{Name: RestartPolicy, Form: Annotation, Kinds: []string{kindSandbox, kindTemplate}, Values: []string{"Recreate"}},
@@ -118,6 +121,13 @@ func equalsOwnName(value string, on Subject) error {
 		return nil
 	}
 	return fmt.Errorf("the Pod of a Sandbox has the Sandbox's name: remove the annotation, or set it to %q", on.Name)
+}
+
+func equalsUser(value string, on Subject) error {
+	if on.User != "" && value == on.User {
+		return nil
+	}
+	return errors.New("the annotation names who created the object: remove it, it is set for you")
 }
 
 func aroundNow(value string, on Subject) error {

@@ -21,6 +21,15 @@ func TestNameHashIsTheContracts(t *testing.T) {
 	}
 }
 
+func TestCreatorKeyOfNobodyIsNobodys(t *testing.T) {
+	if keys.CreatorKey("") != "" || keys.CreatorKey("ann") == keys.CreatorKey("bob") {
+		t.Errorf("nobody's key %q, ann's %q, bob's %q", keys.CreatorKey(""), keys.CreatorKey("ann"), keys.CreatorKey("bob"))
+	}
+	if problems := validation.IsValidLabelValue(keys.CreatorKey("system:serviceaccount:team-a:ann")); problems != nil {
+		t.Errorf("the key is no value of a label: %v", problems)
+	}
+}
+
 func TestTemplateKeyIsALabelThatTellsCollidingNamesApart(t *testing.T) {
 	// Two names with the same FNV-1a hash, 32 bits.
 	const one, other = "costarring", "liquid"
@@ -37,7 +46,7 @@ func TestTemplateKeyIsALabelThatTellsCollidingNamesApart(t *testing.T) {
 
 func TestCheckUser(t *testing.T) {
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
-	sandbox := keys.Subject{Kind: "Sandbox", Name: "a", Now: now}
+	sandbox := keys.Subject{Kind: "Sandbox", Name: "a", User: "ann", Now: now}
 	claim := keys.Subject{Kind: "SandboxClaim", Name: "c", Now: now}
 	cases := map[string]struct {
 		form       keys.Form
@@ -61,6 +70,9 @@ func TestCheckUser(t *testing.T) {
 		"first-observed an hour ago":                     {keys.Annotation, keys.ControllerFirstObservedAt, "2026-11-29T11:00:00Z", claim, false},
 		"first-observed that is no time":                 {keys.Annotation, keys.ControllerFirstObservedAt, "yesterday", claim, false},
 		"the SDK's trace context":                        {keys.Annotation, keys.TraceContext, "{}", claim, true},
+		"a creator who is the writer":                    {keys.Annotation, keys.Creator, "ann", sandbox, true},
+		"a creator who is somebody else":                 {keys.Annotation, keys.Creator, "bob", sandbox, false},
+		"nobody as the creator":                          {keys.Annotation, keys.Creator, "", claim, false},
 		"an egress profile on a Sandbox":                 {keys.Annotation, keys.EgressProfile, "none", sandbox, true},
 		"an egress profile as a label":                   {keys.Label, keys.EgressProfile, "none", sandbox, false},
 		"the label of the deny-all floor":                {keys.Label, keys.Sandbox, "true", sandbox, false},

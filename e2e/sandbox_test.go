@@ -50,6 +50,42 @@ func TestTenantSuspendsASandboxAndResumesWithTheFiles(t *testing.T) {
 	waitKept(ctx, t, ns)
 }
 
+// The volumes that a tenant wants to keep are there for the next Sandbox of the name, if
+// it is the same tenant's.
+func TestRetainedFilesAreTheirCreatorsOnly(t *testing.T) {
+	ctx := t.Context()
+	ns := cluster.Namespace(ctx, t)
+	tenant := cluster.Tenant(ctx, t, ns)
+	retaining := strings.Replace(kit.Readme(t, "manifest: first"), "metadata: {name: agent-workspace}",
+		"metadata: {name: agent-workspace, annotations: {platform.agents.x-k8s.io/volume-retention: Retain}}", 1)
+	again := func(as *kit.Cluster) {
+		kit.Eventually(ctx, t, "the Sandbox before is gone", func(ctx context.Context) error {
+			err := cluster.Get(ctx, client.ObjectKey{Namespace: ns, Name: workspace}, &corev1.Pod{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("it is there: %w", err)
+		})
+		as.MustApply(ctx, t, ns, retaining)
+	}
+	drop := func() {
+		if err := cluster.Delete(ctx, &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: workspace}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tenant.MustApply(ctx, t, ns, retaining)
+	cluster.WaitReady(ctx, t, ns, workspace)
+	cluster.EventuallyPrints(ctx, t, client.ObjectKey{Namespace: ns, Name: workspace}, "kept", "sh", "-c", "echo kept > /workspace/file && cat /workspace/file")
+
+	drop()
+	again(cluster)
+	cluster.WaitReadyMessage(ctx, t, ns, workspace, `"workspace-volume-agent-workspace" was retained for the creator of an earlier sandbox`)
+	drop()
+	again(tenant)
+	cluster.WaitReady(ctx, t, ns, workspace)
+	waitKept(ctx, t, ns)
+}
+
 // A Sandbox ends at its time, keeps its volume, and lives on when the time is cleared.
 func TestSandboxEndsAtItsTimeAndCanBeRevived(t *testing.T) {
 	ctx := t.Context()

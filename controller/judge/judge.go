@@ -135,7 +135,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 	findings := ofFaults(validation.Validate(validation.Input{
 		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old,
 		User: q.User.Username, Controller: q.Controller,
-		TierName:   known.TierName, Tier: known.Tier, TierKnown: known.TierKnown, Tiers: slices.Sorted(maps.Keys(j.Platform.Tiers)),
+		TierName: known.TierName, Tier: known.Tier, TierKnown: known.TierKnown, Tiers: slices.Sorted(maps.Keys(j.Platform.Tiers)),
 		RuntimeClasses: known.Classes, Effective: pod, Pool: pool, Template: template,
 		LabelDomains: j.Platform.Claims.AllowedLabelDomains(), Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
 	}))

@@ -89,8 +89,12 @@ func TestTheBackstopJudgesLikeTheRules(t *testing.T) {
 			"policies.rules.projected-identity.parameters.allowedAudiences={vault}",
 			"policies.rules.runtimeclass-required.parameters.always=true",
 		},
-		"a rule that only warns":      {"policies.rules.hostpath.enforcement=Warn", "policies.rules.host-port.enforcement=Audit"},
-		"a rule that is off":          {`policies.rules.privileged.enforcement=Off`},
+		"a rule that only warns": {"policies.rules.hostpath.enforcement=Warn", "policies.rules.host-port.enforcement=Audit"},
+		"a rule that is off":     {`policies.rules.privileged.enforcement=Off`},
+		"a floor": {
+			"platform.tiers.standard.runtimeClass.floor=kata", "platform.tiers.standard.runtimeClass.classes={kata}",
+			"platform.tiers.trusted.runtimeClass.floor=runc", "platform.runtimeClassOrder={kata,gvisor,runc}",
+		},
 		"a tier that requires gVisor": {"platform.tiers.standard.runtimeClass.required=true", "platform.tiers.standard.runtimeClass.classes={gvisor}"},
 	}
 	refused := map[string]bool{}

@@ -80,7 +80,7 @@ func TestTiersAreAsDecided(t *testing.T) {
 		},
 		"restricted": {
 			PodSecurity:      config.PodSecurity{Deny: "restricted", Version: "v1.37"},
-			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true},
+			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true, Floor: "gvisor"},
 			DropCapabilities: []string{"ALL"}, Creates: []string{"SandboxClaim"},
 			Egress: config.TierEgress{Profile: "dns-only", Allowed: []string{"none"}},
 		},

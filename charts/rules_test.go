@@ -73,7 +73,8 @@ func judge(t *testing.T, rules *engine.Engine, r rendered, change func(spec, con
 func judgeIn(t *testing.T, rules *engine.Engine, r rendered, tierName string, spec map[string]any) []string {
 	t.Helper()
 	var tier map[string]any
-	data, err := json.Marshal(platform(t, r).Tiers[tierName])
+	_, choice, _ := platform(t, r).TierOf(tierName)
+	data, err := json.Marshal(choice)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,11 +21,13 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=node.k8s.io,resources=runtimeclasses,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes,verbs=list;watch
 // +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxtemplates;sandboxwarmpools,verbs=get;list;watch
 
@@ -55,18 +57,39 @@ func (l Lookup) Namespace(ctx context.Context, name string) (engine.NamespaceInf
 	return engine.NamespaceInfo{Name: name, Labels: object.Labels, Annotations: object.Annotations}, nil
 }
 
-// RuntimeClasses returns the names of those that exist.
-func (l Lookup) RuntimeClasses(ctx context.Context) (sets.Set[string], error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(nodev1.SchemeGroupVersion.WithKind("RuntimeClassList"))
-	if err := l.Cached.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("list RuntimeClasses: %w", err)
+// RuntimeClasses are the names of those that exist, and of those under which a Pod can
+// start: a class that selects nodes needs one.
+func (l Lookup) RuntimeClasses(ctx context.Context) (judge.RuntimeClasses, error) {
+	found := judge.RuntimeClasses{Existing: sets.New[string](), Usable: sets.New[string]()}
+	var list nodev1.RuntimeClassList
+	if err := l.Cached.List(ctx, &list); err != nil {
+		return found, fmt.Errorf("list RuntimeClasses: %w", err)
 	}
-	names := sets.New[string]()
 	for i := range list.Items {
-		names.Insert(list.Items[i].Name)
+		class := &list.Items[i]
+		found.Existing.Insert(class.Name)
+		usable, err := l.hasNode(ctx, class.Scheduling)
+		if err != nil {
+			return found, err
+		}
+		if usable {
+			found.Usable.Insert(class.Name)
+		}
 	}
-	return names, nil
+	return found, nil
+}
+
+// hasNode says whether there is a node with the labels that a RuntimeClass selects.
+func (l Lookup) hasNode(ctx context.Context, scheduling *nodev1.Scheduling) (bool, error) {
+	if scheduling == nil || len(scheduling.NodeSelector) == 0 {
+		return true, nil
+	}
+	nodes := &metav1.PartialObjectMetadataList{}
+	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	if err := l.Cached.List(ctx, nodes, client.MatchingLabels(scheduling.NodeSelector), client.Limit(1)); err != nil {
+		return false, fmt.Errorf("list nodes: %w", err)
+	}
+	return len(nodes.Items) > 0, nil
 }
 
 // Template returns a SandboxTemplate, or nil if there is none.
@@ -161,8 +184,8 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 	return metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
 }
 
-func runtimeClassMetadata() *metav1.PartialObjectMetadata {
-	return metadataOf(nodev1.SchemeGroupVersion.WithKind("RuntimeClass"))
+func nodeMetadata() *metav1.PartialObjectMetadata {
+	return metadataOf(corev1.SchemeGroupVersion.WithKind("Node"))
 }
 
 func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
@@ -185,6 +208,15 @@ func trim(object any) (any, error) {
 		delete(object.Object, "status")
 	case *metav1.PartialObjectMetadata:
 		object.ManagedFields = nil
+	}
+	return object, nil
+}
+
+// trimToLabels drops all but name and labels, for nodes, of which there may be many and
+// whose annotations are long.
+func trimToLabels(object any) (any, error) {
+	if full, ok := object.(*metav1.PartialObjectMetadata); ok {
+		full.ObjectMeta = metav1.ObjectMeta{Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion, Labels: full.Labels}
 	}
 	return object, nil
 }

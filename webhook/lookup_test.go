@@ -7,7 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
@@ -49,4 +54,54 @@ func lookupOf(t *testing.T, decide *Judge) Lookup {
 		t.Fatalf("the judge looks up by a %T", decide.Lookup)
 	}
 	return lookup
+}
+
+// The first of the tier's classes that exists and, if it selects nodes, has one is set.
+func TestTheClassThatIsSetCanRunSomewhere(t *testing.T) {
+	class := func(name string, nodes map[string]string) client.Object {
+		c := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if nodes != nil {
+			c.Scheduling = &nodev1.Scheduling{NodeSelector: nodes}
+		}
+		return c
+	}
+	node := func(labels map[string]string) client.Object {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: labels}}
+	}
+	cases := map[string]struct {
+		objects []client.Object
+		usable  []string
+		// set is the class of a Sandbox that names none.
+		set string
+	}{
+		"it does not exist":                        {nil, []string{"gvisor"}, "gvisor"},
+		"it exists":                                {[]client.Object{class("kata", nil)}, []string{"gvisor", "kata"}, "kata"},
+		"it selects any node":                      {[]client.Object{class("kata", map[string]string{})}, []string{"gvisor", "kata"}, "kata"},
+		"it selects nodes and there is none":       {[]client.Object{class("kata", map[string]string{"vm": "yes"})}, []string{"gvisor"}, "gvisor"},
+		"it selects nodes and there is another":    {[]client.Object{class("kata", map[string]string{"vm": "yes"}), node(map[string]string{"vm": "no"})}, []string{"gvisor"}, "gvisor"},
+		"it selects nodes and there is half a one": {[]client.Object{class("kata", map[string]string{"vm": "yes", "zone": "a"}), node(map[string]string{"vm": "yes"})}, []string{"gvisor"}, "gvisor"},
+		"it selects nodes and there is one":        {[]client.Object{class("kata", map[string]string{"vm": "yes"}), node(map[string]string{"vm": "yes", "zone": "a"})}, []string{"gvisor", "kata"}, "kata"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			decide := world{objects: tc.objects}.judge(t)
+			found, err := lookupOf(t, decide).RuntimeClasses(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.usable, sets.List(found.Usable)); diff != "" {
+				t.Errorf("usable classes (-want +got):\n%s", diff)
+			}
+			request := creation("tenant", "Sandbox", `{"metadata": {"name": "box"}, "spec": {"podTemplate": {"spec": {"containers": [{"name": "main", "image": "i:1"}]}}}}`)
+			set := ""
+			for _, operation := range decide.Mutate(t.Context(), admission.Request{AdmissionRequest: request}).Patches {
+				if operation.Path == "/spec/podTemplate/spec/runtimeClassName" {
+					set, _ = operation.Value.(string)
+				}
+			}
+			if set != tc.set {
+				t.Errorf("the class %q is set, want %q", set, tc.set)
+			}
+		})
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -59,7 +60,7 @@ func Run(ctx context.Context, restConfig *rest.Config, o Options) error {
 }
 
 func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manager.Manager, error) {
-	watched := map[client.Object]cache.ByObject{sandboxMetadata(): {Transform: trimToName}}
+	watched := map[client.Object]cache.ByObject{sandboxMetadata(): {Transform: trimToName}, nodeMetadata(): {Transform: trimToLabels}}
 	maps.Copy(watched, source.Watched())
 	maps.Copy(watched, policysource.CacheByObject(o.Namespace))
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
@@ -156,7 +157,7 @@ func (s *server) relaxedServiceNames() (bool, error) {
 // watchAndProbe starts every informer that a verdict needs and lets the probes tell
 // whether requests can be judged.
 func (s *server) watchAndProbe(ctx context.Context, rules *engine.Engine, trust *certs.Trust) error {
-	watched := []client.Object{namespaceMetadata(), runtimeClassMetadata()}
+	watched := []client.Object{namespaceMetadata(), &nodev1.RuntimeClass{}, nodeMetadata()}
 	for _, kind := range hashedKinds {
 		if err := s.mgr.GetFieldIndexer().IndexField(ctx, hashedKind(kind), nameHash, hashOf); err != nil {
 			return fmt.Errorf("index %s by the hash of their names: %w", kind, err)
@@ -165,7 +166,7 @@ func (s *server) watchAndProbe(ctx context.Context, rules *engine.Engine, trust 
 	}
 	for _, object := range watched {
 		if _, err := s.mgr.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
-			return fmt.Errorf("watch %s: %w", object.GetObjectKind().GroupVersionKind().Kind, err)
+			return fmt.Errorf("watch %T: %w", object, err)
 		}
 	}
 	ready := map[string]healthz.Checker{

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -109,7 +110,7 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 		r.giveBack(s, attempt, true)
 		return false, nil
 	}
-	if stale, err := r.stale(ctx, s, sandbox); err != nil || stale {
+	if outdated, err := r.outdated(ctx, s, sandbox); err != nil || outdated {
 		r.leaveAlone(s, attempt)
 		return false, err
 	}
@@ -127,17 +128,33 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 	return true, nil
 }
 
-// stale says whether the pool's strategy forbids to hand out a Sandbox because the
-// template describes another one now.
-func (r *Reconciler) stale(ctx context.Context, s *scope, sandbox *agentsv1beta1.Sandbox) (bool, error) {
-	if s.record.adopting != nil || !judgesStaleness(s.pool) {
+// outdated says whether a Sandbox may not be handed out any more, because its Pod runs
+// under a RuntimeClass that the tier does not take now, or because the pool's strategy
+// forbids it: the template describes another one.
+func (r *Reconciler) outdated(ctx context.Context, s *scope, sandbox *agentsv1beta1.Sandbox) (bool, error) {
+	if s.record.adopting != nil {
 		return false, nil
+	}
+	below, err := r.belowFloor(ctx, sandbox)
+	if err != nil || below || !judgesStaleness(s.pool) {
+		return below, err
 	}
 	options, err := r.options(ctx, s)
 	if err != nil {
 		return false, err
 	}
 	return blueprint.Stale(sandbox, s.template, options)
+}
+
+// belowFloor says whether today's tier of the namespace lets no Pod run under the
+// RuntimeClass of a Sandbox. It may have been another when the pool made the Sandbox.
+func (r *Reconciler) belowFloor(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (bool, error) {
+	label, err := lookup.TierLabel(ctx, r.client, r.live, sandbox.Namespace)
+	if err != nil {
+		return false, err
+	}
+	_, tier, known := r.settings.Platform.TierOf(label)
+	return known && tier.RuntimeClass.Refusal(ptr.Deref(sandbox.Spec.PodTemplate.Spec.RuntimeClassName, "")) != "", nil
 }
 
 // transfer makes the claim the controller of a Sandbox, in one write that is locked by

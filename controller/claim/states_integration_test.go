@@ -171,6 +171,42 @@ func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
 	}
 }
 
+// The tier got a floor after the pool had made its members: those below it stay where
+// they are, whatever the pool's strategy, and the claim takes one that reaches it.
+func TestAMemberBelowTheFloorOfTheTierIsNotHandedOut(t *testing.T) {
+	e := newEnvironment(t, func(e *environment) {
+		e.setting.ColdStartAfter = 0
+		e.setting.Platform.RuntimeClassOrder = []string{"kata", "gvisor", "runc"}
+		tier := e.setting.Platform.Tiers["standard"]
+		tier.RuntimeClass.Floor = "gvisor"
+		e.setting.Platform.Tiers["standard"] = tier
+	})
+	stock := e.pool()
+	under := func(class string) func(*agentsv1beta1.Sandbox, *corev1.Pod) {
+		return func(b *agentsv1beta1.Sandbox, _ *corev1.Pod) { b.Spec.PodTemplate.Spec.RuntimeClassName = new(class) }
+	}
+	stock.add("pool-1")
+	stock.add("pool-2", under("runc"))
+	stock.add("pool-3", under("kata"))
+	e.create(makeClaim("claim"))
+	e.says(saysReady)
+	e.named("pool-3")
+	e.create(makeClaim("second"))
+	e.eventually("the second claim starts cold", func() error {
+		if got := e.claim("second").Status.SandboxStatus.Name; got != "second" {
+			return fmt.Errorf("its Sandbox is %q", got)
+		}
+		return nil
+	})
+	for _, name := range []string{"pool-1", "pool-2"} {
+		left := &agentsv1beta1.Sandbox{}
+		e.get(name, left)
+		if owner := metav1.GetControllerOf(left); owner == nil || owner.Name != stock.pool.Name {
+			t.Errorf("Sandbox %s is controlled by %v, want it left to the pool", name, owner)
+		}
+	}
+}
+
 func TestNotFoundIsToldLateAndEndsWhenTheObjectComes(t *testing.T) {
 	e := newEnvironment(t)
 	made := time.Now() //nolint:forbidigo // The apiserver's clock is the machine's.

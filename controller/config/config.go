@@ -20,6 +20,9 @@ type Platform struct {
 	DefaultTier string `json:"defaultTier"`
 	// Tiers are the tiers by name.
 	Tiers map[string]Tier `json:"tiers"`
+	// RuntimeClassOrder are RuntimeClasses from the one that isolates best down. The floors
+	// of tiers are read in it.
+	RuntimeClassOrder []string `json:"runtimeClassOrder,omitempty"`
 	// EgressProfiles are the profiles by name.
 	EgressProfiles map[string]EgressProfile `json:"egressProfiles"`
 	// Cluster says what only the platform engineer knows about the network.
@@ -97,15 +100,6 @@ type PodSecurity struct {
 	Version string `json:"version"`
 }
 
-// RuntimeClass is a tier's choice of the container runtime.
-type RuntimeClass struct {
-	// Classes are the RuntimeClasses in order of preference. The first that exists in
-	// the cluster is set on Pods that name none.
-	Classes []Class `json:"classes,omitempty"`
-	// Required refuses Pods that run under none of them.
-	Required bool `json:"required,omitempty"`
-}
-
 // TierEgress is a tier's choice of egress profile.
 type TierEgress struct {
 	// Profile is the profile of Sandboxes that choose none.
@@ -180,5 +174,8 @@ func (p *Platform) TierOf(label string) (name string, tier Tier, known bool) {
 		label = p.DefaultTier
 	}
 	tier, known = p.Tiers[label]
+	if tier.RuntimeClass.Floor != "" {
+		tier.RuntimeClass.AtLeast = atLeast(p.RuntimeClassOrder, tier.RuntimeClass.Floor)
+	}
 	return label, tier, known
 }

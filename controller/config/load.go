@@ -49,6 +49,7 @@ func (p *Platform) Validate() field.ErrorList {
 	if _, known := p.Tiers[p.DefaultTier]; !known {
 		errs = append(errs, field.NotSupported(field.NewPath("defaultTier"), p.DefaultTier, sortedKeys(p.Tiers)))
 	}
+	errs = append(errs, validateOrder(p.RuntimeClassOrder, field.NewPath("runtimeClassOrder"))...)
 	for _, name := range sortedKeys(p.Tiers) {
 		errs = append(errs, validateName(name, field.NewPath("tiers").Key(name))...)
 		errs = append(errs, p.validateTier(p.Tiers[name], field.NewPath("tiers").Key(name))...)
@@ -90,7 +91,7 @@ func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
 	if _, err := podsecurity.ParseVersion(t.PodSecurity.Version); err != nil {
 		errs = append(errs, field.Invalid(at.Child("podSecurity", "version"), t.PodSecurity.Version, "write latest or a minor version such as v1.37"))
 	}
-	errs = append(errs, validateClasses(t.RuntimeClass, at.Child("runtimeClass", "classes"))...)
+	errs = append(errs, p.validateRuntimeClass(t.RuntimeClass, at.Child("runtimeClass"))...)
 	egress := at.Child("egress")
 	errs = append(errs, p.validateProfileName(t.Egress.Profile, egress.Child("profile"))...)
 	for i, name := range t.Egress.Allowed {
@@ -103,23 +104,6 @@ func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
 		if kinds := []string{"Sandbox", "SandboxClaim"}; !slices.Contains(kinds, kind) {
 			errs = append(errs, field.NotSupported(at.Child("creates").Index(i), kind, kinds))
 		}
-	}
-	return errs
-}
-
-func validateClasses(r RuntimeClass, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	names := r.Names()
-	for i, name := range names {
-		switch {
-		case len(validation.IsDNS1123Subdomain(name)) > 0:
-			errs = append(errs, field.Invalid(at.Index(i), name, "write the name of a RuntimeClass"))
-		case slices.Index(names, name) < i:
-			errs = append(errs, field.Duplicate(at.Index(i), name))
-		}
-	}
-	if r.Required && len(names) == 0 {
-		errs = append(errs, field.Required(at, "a tier that requires a RuntimeClass lists at least one"))
 	}
 	return errs
 }

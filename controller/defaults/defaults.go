@@ -45,7 +45,7 @@ type Request struct {
 	Object, OldObject map[string]any
 	// Tier is the tier of the object's namespace.
 	Tier config.Tier
-	// RuntimeClasses are the names of those that exist in the cluster.
+	// RuntimeClasses are the names of those under which a Pod can start in the cluster.
 	RuntimeClasses sets.Set[string]
 	// User is the name of who writes the object.
 	User string

@@ -62,7 +62,7 @@ func targets(r Request) []target {
 		{pod, pointer, field, []string{"automountServiceAccountToken"}, false},
 		{pod, pointer, field, []string{"enableServiceLinks"}, false},
 	}
-	if class := r.runtimeClass(); class != "" {
+	if class := r.Tier.RuntimeClass.Select(r.RuntimeClasses.Has); class != "" {
 		list = append(list, target{pod, pointer, field, []string{"runtimeClassName"}, class})
 	}
 	if isWindows(pod) {
@@ -111,16 +111,6 @@ func needsEscalation(container map[string]any) bool {
 func isWindows(pod map[string]any) bool {
 	system, _ := member(pod, "os")
 	return system["name"] == "windows"
-}
-
-// runtimeClass is the first of the tier's classes that exists.
-func (r Request) runtimeClass() string {
-	for _, class := range r.Tier.RuntimeClass.Names() {
-		if r.RuntimeClasses.Has(class) {
-			return class
-		}
-	}
-	return ""
 }
 
 // podTemplateChanged reports whether an update touches the Pod that is run.

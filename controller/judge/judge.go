@@ -30,12 +30,19 @@ const (
 // RuleDefaults is the rule of hardened defaults that are still unset.
 const RuleDefaults = "hardened-defaults"
 
+// RuntimeClasses are what a cluster has of them, by name.
+type RuntimeClasses struct {
+	// Existing are those that exist. Usable are those of them under which a Pod can start:
+	// one that selects nodes needs a node with these labels.
+	Existing, Usable sets.Set[string]
+}
+
 // Lookup reads what a judgement rests on besides the object.
 type Lookup interface {
 	// Namespace returns the labels and annotations of a namespace.
 	Namespace(ctx context.Context, name string) (engine.NamespaceInfo, error)
-	// RuntimeClasses returns the names of those that exist.
-	RuntimeClasses(ctx context.Context) (sets.Set[string], error)
+	// RuntimeClasses returns those that exist.
+	RuntimeClasses(ctx context.Context) (RuntimeClasses, error)
 	// Template and Pool return a SandboxTemplate and a SandboxWarmPool as decoded JSON,
 	// which is not changed; nil if there is none.
 	Template(ctx context.Context, namespace, name string) (map[string]any, error)
@@ -79,8 +86,8 @@ type Question struct {
 type Facts struct {
 	// Namespace is the namespace.
 	Namespace engine.NamespaceInfo
-	// Classes are the names of the RuntimeClasses that exist.
-	Classes sets.Set[string]
+	// Classes are the RuntimeClasses that exist.
+	Classes RuntimeClasses
 	// TierName and Tier are the namespace's tier; TierKnown is false when nobody defined
 	// one of that name.
 	TierName  string
@@ -136,11 +143,11 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old,
 		User: q.User.Username, Controller: q.Controller,
 		TierName: known.TierName, Tier: known.Tier, TierKnown: known.TierKnown, Tiers: slices.Sorted(maps.Keys(j.Platform.Tiers)),
-		RuntimeClasses: known.Classes, Effective: pod, Pool: pool, Template: template,
+		RuntimeClasses: known.Classes.Existing, UsableClasses: known.Classes.Usable, Effective: pod, Pool: pool, Template: template,
 		LabelDomains: j.Platform.Claims.AllowedLabelDomains(), Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
 	}))
 	findings = append(findings, ofUnmet(defaults.Request{
-		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old, Tier: known.Tier, RuntimeClasses: known.Classes,
+		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old, Tier: known.Tier, RuntimeClasses: known.Classes.Usable,
 	})...)
 	tier, err := asJSON(known)
 	if err != nil {

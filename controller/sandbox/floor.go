@@ -4,11 +4,11 @@
 package sandbox
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
@@ -77,18 +77,13 @@ func containerRefusal(container *corev1.Container, at *field.Path) field.ErrorLi
 }
 
 func runtimeClassRefusals(pod *corev1.PodSpec, at *field.Path, tier config.RuntimeClass) field.ErrorList {
-	if !tier.Required {
-		return nil
-	}
-	class := ""
-	if pod.RuntimeClassName != nil {
-		class = *pod.RuntimeClassName
-	}
-	if slices.Contains(tier.Names(), class) {
+	class := ptr.Deref(pod.RuntimeClassName, "")
+	why := tier.Refusal(class)
+	if why == "" {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at.Child("runtimeClassName"), class,
-		"the tier of the namespace requires one of: "+strings.Join(tier.Names(), ", "))}
+		"the tier of the namespace "+why+": set it to one of "+strings.Join(tier.Permitted(), ", "))}
 }
 
 // sentence puts all refusals into one line.

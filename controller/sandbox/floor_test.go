@@ -16,6 +16,7 @@ import (
 func TestFloorRefusals(t *testing.T) {
 	privileged := &corev1.SecurityContext{Privileged: new(true)}
 	gvisor := config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true}
+	floored := config.RuntimeClass{Classes: config.ClassesOf("gvisor"), Floor: "gvisor", AtLeast: []string{"kata", "gvisor"}}
 	cases := map[string]struct {
 		pod  corev1.PodSpec
 		tier config.RuntimeClass
@@ -65,6 +66,9 @@ func TestFloorRefusals(t *testing.T) {
 		"another RuntimeClass than is required":  {pod: corev1.PodSpec{RuntimeClassName: new("runc")}, tier: gvisor, want: map[string]any{"runtimeClassName": "runc"}},
 		"a RuntimeClass that is required":        {pod: corev1.PodSpec{RuntimeClassName: new("kata")}, tier: gvisor},
 		"no RuntimeClass where one is preferred": {tier: config.RuntimeClass{Classes: config.ClassesOf("gvisor")}},
+		"a RuntimeClass below the floor":         {pod: corev1.PodSpec{RuntimeClassName: new("runc")}, tier: floored, want: map[string]any{"runtimeClassName": "runc"}},
+		"no RuntimeClass where there is a floor": {tier: floored, want: map[string]any{"runtimeClassName": ""}},
+		"a RuntimeClass above the floor":         {pod: corev1.PodSpec{RuntimeClassName: new("kata")}, tier: floored},
 		"everything at once comes back together": {
 			pod: corev1.PodSpec{
 				HostNetwork: true,

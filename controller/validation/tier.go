@@ -56,8 +56,8 @@ func checkEgressProfile(in Input) []Fault {
 	}}
 }
 
-// checkRuntimeClass warns of a class that does not exist (yet), and refuses a Pod
-// that runs under none of the classes that the tier requires.
+// checkRuntimeClass warns of a class under which no Pod can start (yet), and refuses a
+// Pod that runs under none of the classes that the tier demands.
 func checkRuntimeClass(in Input) []Fault {
 	if in.Effective.Pod == nil || !in.TierKnown {
 		return nil
@@ -65,36 +65,50 @@ func checkRuntimeClass(in Input) []Fault {
 	var faults []Fault
 	chosen := textAt(in.Effective.Pod, "spec", "runtimeClassName")
 	at := field.NewPath(in.Effective.Path, "spec", "runtimeClassName")
-	classes := in.Tier.RuntimeClass.Names()
-	if in.Tier.RuntimeClass.Required && !slices.Contains(classes, chosen) {
+	if why := in.Tier.RuntimeClass.Refusal(chosen); why != "" {
 		faults = append(faults, Fault{
 			Rule:   RuleRuntimeRequired,
-			Error:  field.Invalid(at, chosen, fmt.Sprintf("tier %q requires a RuntimeClass of its list", in.TierName)),
-			Remedy: requiredRemedy(classes, in.RuntimeClasses),
+			Error:  field.Invalid(at, chosen, fmt.Sprintf("tier %q %s", in.TierName, why)),
+			Remedy: in.permittedRemedy(),
 		})
 	}
-	if chosen != "" && !in.RuntimeClasses.Has(chosen) {
-		remedy := "This cluster has no RuntimeClass: install one, or leave the field out."
-		if in.RuntimeClasses.Len() > 0 {
-			remedy = "This cluster has: " + strings.Join(sets.List(in.RuntimeClasses), ", ") + "."
-		}
-		faults = append(faults, Fault{
-			Rule: RuleRuntimeExists, Warning: true,
-			Error: field.Invalid(at, chosen, "there is no such RuntimeClass, so the Pod cannot start"), Remedy: remedy,
-		})
+	if chosen == "" || in.UsableClasses.Has(chosen) {
+		return faults
 	}
-	return faults
+	why := "there is no such RuntimeClass, so the Pod cannot start"
+	if in.RuntimeClasses.Has(chosen) {
+		why = "no node has the labels that this RuntimeClass selects, so the Pod cannot start"
+	}
+	return append(faults, Fault{
+		Rule: RuleRuntimeExists, Warning: true, Error: field.Invalid(at, chosen, why), Remedy: in.usableRemedy(),
+	})
 }
 
-func requiredRemedy(classes []string, existing sets.Set[string]) string {
-	var usable []string
-	for _, class := range classes {
-		if existing.Has(class) {
-			usable = append(usable, class)
+func (in Input) usableRemedy() string {
+	if in.UsableClasses.Len() == 0 {
+		return "This cluster has no RuntimeClass: install one, or leave the field out."
+	}
+	return "This cluster has: " + strings.Join(sets.List(in.UsableClasses), ", ") + "."
+}
+
+// permittedRemedy names the classes that the tier takes and the cluster can run; or
+// else those that it takes, beside those that there are.
+func (in Input) permittedRemedy() string {
+	permitted := in.Tier.RuntimeClass.Permitted()
+	usable := slices.DeleteFunc(slices.Clone(permitted), func(class string) bool { return !in.UsableClasses.Has(class) })
+	if len(usable) > 0 {
+		return "Set it to one of: " + strings.Join(usable, ", ") + "."
+	}
+	has := "none"
+	if in.RuntimeClasses.Len() > 0 {
+		var texts []string
+		for _, class := range sets.List(in.RuntimeClasses) {
+			if !in.UsableClasses.Has(class) {
+				class += " (no node for it)"
+			}
+			texts = append(texts, class)
 		}
+		has = strings.Join(texts, ", ")
 	}
-	if len(usable) == 0 {
-		return "Ask the platform team to install one of: " + strings.Join(classes, ", ") + "."
-	}
-	return "Set it to one of: " + strings.Join(usable, ", ") + "."
+	return fmt.Sprintf("Ask the platform team to install one of: %s; this cluster has %s.", strings.Join(permitted, ", "), has)
 }

@@ -82,8 +82,9 @@ type Input struct {
 	Tier      config.Tier
 	TierKnown bool
 	Tiers     []string
-	// RuntimeClasses are the names of those that exist.
-	RuntimeClasses sets.Set[string]
+	// RuntimeClasses are the names of those that exist, UsableClasses of those under which a
+	// Pod can start: a class may select nodes that the cluster does not have.
+	RuntimeClasses, UsableClasses sets.Set[string]
 	// Effective is the Pod that the object would run.
 	Effective effective.Result
 	// Pool and Template are what the object refers to, nil when it does not exist.

@@ -35,7 +35,7 @@ func creation(kind, object string) validation.Input {
 			Egress:  config.TierEgress{Profile: "public", Allowed: []string{"none"}},
 			Creates: []string{"Sandbox", "SandboxClaim"},
 		},
-		RuntimeClasses: sets.New("gvisor", "runc"), LabelDomains: []string{"sandbox.users.io", "team.example.com"},
+		RuntimeClasses: sets.New("gvisor", "runc"), UsableClasses: sets.New("gvisor", "runc"), LabelDomains: []string{"sandbox.users.io", "team.example.com"},
 		Now:  time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC),
 		Pool: decode(`{}`), Template: decode(`{}`),
 	}
@@ -221,8 +221,25 @@ func TestTier(t *testing.T) {
 			[]string{fmt.Sprintf(required, "runc", "Set it to one of: gvisor.")},
 		},
 		"no RuntimeClass where the cluster has none of the tier's": {
-			with(creation("SandboxTemplate", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { restricted(in); in.RuntimeClasses = nil }),
-			[]string{fmt.Sprintf(required, "", "Ask the platform team to install one of: kata, gvisor.")},
+			with(creation("SandboxTemplate", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { restricted(in); in.RuntimeClasses, in.UsableClasses = nil, nil }),
+			[]string{fmt.Sprintf(required, "", "Ask the platform team to install one of: kata, gvisor; this cluster has none.")},
+		},
+		"a RuntimeClass for which there is no node": {
+			with(creation("Sandbox", sandbox("gvisor")), func(in *validation.Input) { in.UsableClasses = sets.New("runc") }),
+			[]string{`warning runtimeclass-exists: spec.podTemplate.spec.runtimeClassName (gvisor): ` +
+				`no node has the labels that this RuntimeClass selects, so the Pod cannot start. Fix: This cluster has: runc.`},
+		},
+		"no RuntimeClass where the cluster has no node for the tier's": {
+			with(creation("SandboxTemplate", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { restricted(in); in.UsableClasses = sets.New("runc") }),
+			[]string{fmt.Sprintf(required, "",
+				"Ask the platform team to install one of: kata, gvisor; this cluster has gvisor (no node for it), runc.")},
+		},
+		"a RuntimeClass below the floor": {
+			with(creation("Sandbox", sandbox("runc")), func(in *validation.Input) {
+				in.Tier.RuntimeClass = config.RuntimeClass{Classes: config.ClassesOf("gvisor"), Floor: "gvisor", AtLeast: []string{"kata", "gvisor"}}
+			}),
+			[]string{`runtimeclass-required: spec.podTemplate.spec.runtimeClassName (runc): ` +
+				`tier "standard" wants a RuntimeClass that isolates as gvisor does, or better. Fix: Set it to one of: gvisor.`},
 		},
 	}
 	check(t, cases)

@@ -142,3 +142,33 @@ A CEL list of the paths of containers that meet a condition on c. Call with the 
 {{- end -}}
 {{- join " +\n" $parts -}}
 {{- end -}}
+
+{{/*
+The RuntimeClasses that a tier takes, as a JSON list: those of its list where one is
+required, which all reach its floor, and else those of the order down to the floor.
+Nothing for a tier that takes any. Call with (dict "root" $ "tier" T).
+*/}}
+{{- define "agent-sandbox.takenClasses" -}}
+{{- $choice := .tier.runtimeClass -}}
+{{- if $choice.required -}}
+{{- $names := list -}}
+{{- range $choice.classes -}}
+{{- if kindIs "map" . -}}
+{{- $names = append $names .name -}}
+{{- else -}}
+{{- $names = append $names . -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $names -}}
+{{- else if $choice.floor -}}
+{{- $reach := list -}}
+{{- $below := false -}}
+{{- range .root.Values.platform.runtimeClassOrder -}}
+{{- if not $below -}}
+{{- $reach = append $reach . -}}
+{{- end -}}
+{{- $below = or $below (eq . $choice.floor) -}}
+{{- end -}}
+{{- toJson $reach -}}
+{{- end -}}
+{{- end -}}

@@ -1,8 +1,8 @@
 # METADATA
 # title: A sandboxed runtime
 # description: >-
-#   Where the tier of the namespace requires it, a Sandbox runs under one of the tier's RuntimeClasses:
-#   without one, untrusted code shares the kernel of the node.
+#   Where the tier of the namespace requires it, a Sandbox runs under one of the tier's RuntimeClasses, and
+#   never under one below the tier's floor: without one, untrusted code shares the kernel of the node.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/containers/runtime-class/
 # custom:
@@ -38,9 +38,8 @@ deny contains finding if {
 
 deny contains finding if {
 	pods.judged
-	required_by_tier
 	chosen != ""
-	not chosen in classes
+	excluded(chosen)
 	finding := {
 		"message": sprintf("RuntimeClass %q is not one of this tier", [chosen]),
 		"field": pods.field("runtimeClassName"),
@@ -52,6 +51,8 @@ deny contains finding if {
 chosen := values.string_at(pods.spec, ["runtimeClassName"])
 
 required if required_by_tier
+
+required if floored
 
 required if always != false
 
@@ -65,9 +66,32 @@ always := input.parameters.always
 
 required_by_tier if not values.given_or(tier, ["runtimeClass", "required"], false) == false
 
-classes contains name if {
+floored if not values.given_or(tier, ["runtimeClass", "floor"], "") == ""
+
+excluded(class) if {
+	required_by_tier
+	not class in listed
+}
+
+excluded(class) if {
+	floored
+	not class in reaching
+}
+
+listed contains name if {
 	some entry in values.collection_at(tier, ["runtimeClass", "classes"])
 	name := class_name(entry)
+}
+
+# The classes that reach the floor, of the platform's order.
+reaching contains name if {
+	some name in values.collection_at(tier, ["runtimeClass", "atLeast"])
+	is_string(name)
+}
+
+classes contains name if {
+	some name in (listed | reaching)
+	not excluded(name)
 }
 
 class_name(entry) := entry if is_string(entry)

@@ -80,3 +80,50 @@ test_allows_where_the_tier_does_not_ask[note] if {
 test_allows_without_a_tier if {
 	count(runtimeclass_required.deny) == 0 with input as fixtures.sandbox(fixtures.plain)
 }
+
+floored := {"classes": ["gvisor"], "floor": "gvisor", "atLeast": ["kata", "gvisor"]}
+
+test_denies_below_the_floor[class] if {
+	some class in ["runc", "wasm"]
+	runtimeclass_required.deny == {{
+		"message": sprintf("RuntimeClass %q is not one of this tier", [class]),
+		"field": path,
+		"value": class,
+		"remediation": "Set runtimeClassName to one of: gvisor, kata.",
+	}} with input as in_tier(fixtures.pod_with({"runtimeClassName": class}), floored)
+}
+
+test_denies_none_where_there_is_a_floor if {
+	fixtures.fields(runtimeclass_required.deny) == {path} with input as in_tier(fixtures.plain, floored)
+}
+
+test_denies_every_class_when_nothing_reaches_the_floor[note] if {
+	some note, reach in {"absent": null, "empty": [], "unreadable": [null, 5]}
+	some finding in runtimeclass_required.deny with input as in_tier(
+		fixtures.pod_with({"runtimeClassName": "gvisor"}),
+		{"floor": "gvisor", "atLeast": reach},
+	)
+	finding.remediation == "Ask the platform team for a RuntimeClass: the tier names none."
+}
+
+test_denies_what_is_above_the_floor_and_not_listed if {
+	some finding in runtimeclass_required.deny with input as in_tier(
+		fixtures.pod_with({"runtimeClassName": "kata"}),
+		object.union(floored, {"required": true}),
+	)
+	finding.remediation == "Set runtimeClassName to one of: gvisor."
+}
+
+test_denies_a_floor_of_the_wrong_type if {
+	fixtures.fields(runtimeclass_required.deny) == {path} with input as in_tier(fixtures.plain, {"floor": 5})
+}
+
+test_allows_what_reaches_the_floor[class] if {
+	some class in ["gvisor", "kata"]
+	count(runtimeclass_required.deny) == 0 with input as in_tier(fixtures.pod_with({"runtimeClassName": class}), floored)
+}
+
+test_allows_without_a_floor[note] if {
+	some note, floor in {"empty": "", "null": null}
+	count(runtimeclass_required.deny) == 0 with input as in_tier(fixtures.plain, {"floor": floor, "atLeast": ["gvisor"]})
+}

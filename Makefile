@@ -140,10 +140,20 @@ stories: $(CLUSTER)
 .PHONY: test
 test: unit integration test-policies e2e ## Everything: unit tests, real apiserver, policy tests, user stories
 
+BENCH_ARGS ?=
+
 .PHONY: bench
-bench: ## What a decision and a thousand Sandboxes cost: counts, bytes and writes
+bench: ## What a decision, a claim and a thousand Sandboxes cost: counts, bytes, writes and times
 	@go test -run '^$$' -bench . -benchmem ./policies/... ./webhook/... ./controller/...
-	@go test -tags integration -run '^$$' -bench . -benchtime 1x ./e2e/bench
+	@$(MAKE) bench-sandboxes bench-claims
+
+.PHONY: bench-claims
+bench-claims: ## What claims cost and how long they take; BENCH_ARGS=-report writes it into e2e/bench/README.md
+	@go test -tags integration -run '^$$' -bench BenchmarkClaims -benchtime 1x -timeout 20m ./e2e/bench $(BENCH_ARGS)
+
+.PHONY: bench-sandboxes
+bench-sandboxes: ## What a thousand Sandboxes cost on fake nodes
+	@go test -tags integration -run '^$$' -bench BenchmarkThousandSandboxes -benchtime 1x -timeout 20m ./e2e/bench $(BENCH_ARGS)
 
 .PHONY: test-long
 test-long: ## The property tests with many more random sequences

@@ -35,9 +35,9 @@ type Witness struct {
 
 // NewWitness begins to watch. The caller stops it.
 func NewWitness(ctx context.Context, c client.WithWatch, namespace string) (*Witness, error) {
-	watcher, err := c.Watch(ctx, &agentsv1beta1.SandboxList{}, client.InNamespace(namespace))
+	watcher, err := Watch(ctx, c, &agentsv1beta1.SandboxList{}, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("watch Sandboxes: %w", err)
+		return nil, err
 	}
 	w := &Witness{
 		watcher: watcher, done: make(chan struct{}),

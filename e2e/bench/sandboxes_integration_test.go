@@ -34,7 +34,7 @@ type figures struct {
 
 // A hundred Sandboxes in every run, so that the budget is held between benchmarks.
 func TestAHundredSandboxesKeepTheBudget(t *testing.T) {
-	got := load(t, 100)
+	got := bringUp(t, 100)
 	t.Logf("heap %d bytes a Sandbox; writes:\n%s", (got.heapAfter-got.heapBefore)/100, got.writes)
 }
 
@@ -42,15 +42,15 @@ func TestAHundredSandboxesKeepTheBudget(t *testing.T) {
 func BenchmarkThousandSandboxes(b *testing.B) {
 	const count = 1000
 	for b.Loop() {
-		got := load(b, count)
-		b.ReportMetric(float64(got.writes.Total())/count, "writes/sandbox")
-		b.ReportMetric(float64(got.heapAfter)/count, "heap-B/sandbox")
-		b.ReportMetric(float64(got.heapAfter-got.heapBefore)/count, "heap-growth-B/sandbox")
+		begun := machine(b)
+		got := bringUp(b, count)
+		publish(b, "sandboxes", fmt.Sprintf("Begun %s. Each of %d Sandboxes cost %.2f writes and %d bytes of the controller's heap, %d with all that it had before.\n",
+			begun, count, float64(got.writes.Total())/count, (got.heapAfter-got.heapBefore)/count, got.heapAfter/count))
 	}
 }
 
-// load brings so many Sandboxes to Ready and holds their cost to the budget.
-func load(tb testing.TB, count int) figures {
+// bringUp brings so many Sandboxes to Ready and holds their cost to the budget.
+func bringUp(tb testing.TB, count int) figures {
 	tb.Helper()
 	ctx := tb.Context()
 	w := newWorld(tb)

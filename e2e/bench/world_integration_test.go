@@ -33,7 +33,7 @@ const (
 	user      = "controller"
 	nodes     = 4
 	// patience bounds a hang.
-	patience = 5 * time.Minute
+	patience = 3 * time.Minute
 	glimpse  = 100 * time.Millisecond
 )
 

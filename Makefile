@@ -157,8 +157,8 @@ bench-sandboxes: ## What a thousand Sandboxes cost on fake nodes
 
 .PHONY: test-long
 test-long: ## The property tests with many more random sequences
-	@PROPERTY_SEQUENCES=500 CLAIM_ROUNDS=20 go test -tags integration -timeout 90m \
-		-run 'TestAnySequence|TestOneSandbox' ./controller/sandbox ./controller/claim
+	@PROPERTY_SEQUENCES=500 PROPERTY_SEEDS=20 go test -tags integration -timeout 90m \
+		-run 'TestAnySequence|TestOneSandbox|TestNeverTooManyMembers' ./controller/sandbox ./controller/claim ./controller/warmpool
 
 ##@ Tools, pinned in .tools/go.mod
 TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen

@@ -29,6 +29,7 @@ const fieldOwner = client.FieldOwner("sandboxclaim-controller")
 // +kubebuilder:rbac:groups=extensions.agents.x-k8s.io,resources=sandboxwarmpools;sandboxtemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=agents.x-k8s.io,resources=sandboxes,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods;nodes;namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=list;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Settings are what the platform engineer decides for the claim controller.
@@ -64,6 +65,7 @@ type Reconciler struct {
 	metrics *metrics
 	// inherited are the claims that an earlier leader may have served.
 	inherited inherited
+	legacy    legacy
 }
 
 // New makes a Reconciler. The client reads from a cache with the indexes that
@@ -86,6 +88,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	claim, err := lookup.Object(ctx, r.client, request.Namespace, request.Name, &extensionsv1beta1.SandboxClaim{})
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if claim != nil {
+		if err := r.removeLegacy(ctx, claim); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	if claim == nil || claim.DeletionTimestamp != nil {
 		r.release(request)

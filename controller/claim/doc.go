@@ -37,6 +37,10 @@
 // once, also when it expired, was retained and had its shutdownTime moved later: what
 // ran in it is gone, and the client must know.
 //
+// 2026-11-29: NetworkPolicies that early releases made for claims are looked for once
+// in a process, by one list of metadata: a read for each claim would be a tax on all of
+// them for what nobody makes any more.
+//
 // 2026-11-29: The time of a claim counts from when this process first saw it and not
 // from its creationTimestamp, which knows no fractions and another clock: a NotFound
 // reason is never published too early.

@@ -9,14 +9,15 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 )
 
-// inheritedPage is how many claims are read at once.
-const inheritedPage = 500
+// pageSize is how many objects are read at once.
+const pageSize = 500
 
 // inherited are the claims that existed when this process took the lead. An earlier
 // leader may have given them a Sandbox without the cache knowing yet; to claims that
@@ -35,15 +36,10 @@ func (i *inherited) load(ctx context.Context, live client.Reader) error {
 		return nil
 	}
 	claims := map[types.UID]struct{}{}
-	page := &metav1.PartialObjectMetadataList{}
-	page.SetGroupVersionKind(extensionsv1beta1.GroupVersion.WithKind(extensionsv1beta1.SandboxClaimKind + "List"))
-	for more := true; more; more = page.Continue != "" {
-		if err := live.List(ctx, page, client.Limit(inheritedPage), client.Continue(page.Continue)); err != nil {
-			return fmt.Errorf("read the claims of earlier leaders: %w", err)
-		}
-		for _, claim := range page.Items {
-			claims[claim.UID] = struct{}{}
-		}
+	gvk := extensionsv1beta1.GroupVersion.WithKind(extensionsv1beta1.SandboxClaimKind)
+	err := eachMetadata(ctx, live, gvk, func(claim *metav1.PartialObjectMetadata) { claims[claim.UID] = struct{}{} })
+	if err != nil {
+		return fmt.Errorf("read the claims of earlier leaders: %w", err)
 	}
 	i.claims, i.loaded = claims, true
 	return nil
@@ -62,4 +58,19 @@ func (i *inherited) settle(claim types.UID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.claims, claim)
+}
+
+// eachMetadata reads the metadata of all objects of a kind from the apiserver.
+func eachMetadata(ctx context.Context, live client.Reader, kind schema.GroupVersionKind, see func(*metav1.PartialObjectMetadata)) error {
+	page := &metav1.PartialObjectMetadataList{}
+	page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	for more := true; more; more = page.Continue != "" {
+		if err := live.List(ctx, page, client.Limit(pageSize), client.Continue(page.Continue)); err != nil {
+			return err
+		}
+		for i := range page.Items {
+			see(&page.Items[i])
+		}
+	}
+	return nil
 }

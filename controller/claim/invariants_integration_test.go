@@ -7,85 +7,166 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"strconv"
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
-// witness watches who has which Sandbox until the test ends.
-func (e *environment) witness() *apiserver.Witness {
-	e.t.Helper()
-	w, err := apiserver.NewWitness(context.Background(), e.client, e.namespace)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	e.t.Cleanup(w.Stop)
-	return w
-}
-
-// rounds is how many seeds are tried; CLAIM_ROUNDS sets another number.
-func rounds(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv("CLAIM_ROUNDS")
-	if text == "" {
-		return 2
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // Caches lag by seconds, watches break, requests fail before and after they are
-// carried out, and in the middle another controller takes over whose caches have not
-// seen what the first one did last.
+// carried out, members cease to be ready and come back, and in the middle another
+// controller takes over whose caches have not seen what the first one did last.
 func TestOneSandboxForOneClaimWhateverTheCachesShow(t *testing.T) {
-	const claims, members = 40, 25
-	for seed := range rounds(t) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			plan := uint64(seed)
-			faults, late := apiserver.NewFaults(plan, 0.05), newLag(plan, 4*time.Second, 0.02)
-			e := newEnvironment(t, func(e *environment) { e.faults, e.lag = faults, late })
-			takeOver, w := e.standBy(), e.witness()
-			stock := e.pool()
-			for i := range members / 2 {
-				stock.add(fmt.Sprintf("pool-%d", i))
-			}
-			for i := range claims {
-				e.create(makeClaim(fmt.Sprintf("claim-%d", i)))
-			}
-			for i := members / 2; i < members; i++ {
-				stock.add(fmt.Sprintf("pool-%d", i))
-			}
-			e.eventually("some claims are bound", func() error { return e.unbound(claims, claims*3/4) })
-			takeOver()
-			e.eventually("most claims are bound", func() error { return e.unbound(claims, claims/4) })
-			faults.Stop()
-			late.stop()
-			e.eventually("every claim is bound", func() error { return e.unbound(claims, 0) })
-			for _, double := range w.Doubles() {
-				t.Error(double)
-			}
-			e.consistent()
-			t.Logf("%d requests were disturbed; writes:\n%s", faults.Count(), e.writes())
-		})
+	t.Parallel()
+	for seed := range apiserver.Seeds(t, 2) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { t.Parallel(); oneForOne(t, seed) })
 	}
+}
+
+func oneForOne(t *testing.T, seed uint64) {
+	t.Helper()
+	const claims, members = 40, 28
+	faults, late := apiserver.NewFaults(seed, 0.05), apiserver.NewLag(seed, 5*time.Second, 0.02)
+	e := newEnvironment(t, func(e *environment) { e.Faults, e.Lag, e.setting.ColdStartAfter = faults, late, 8*time.Second })
+	takeOver, w, unfit := e.standBy(), e.Witness(), e.unfitHandedOut()
+	stock := e.pool(func(_ *template, p *pool) {
+		p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: extensionsv1beta1.UpdateStrategyRecreate}
+	})
+	for i := range members / 2 {
+		stock.add(fmt.Sprintf("pool-%d", i), sometimes(i, unready), sometimes(i+1, outdated))
+	}
+	flicker := e.flicker(seed, members)
+	for i := range claims {
+		e.Create(makeClaim(fmt.Sprintf("claim-%d", i)))
+	}
+	for i := members / 2; i < members; i++ {
+		stock.add(fmt.Sprintf("pool-%d", i), sometimes(i, unready), sometimes(i+1, outdated))
+	}
+	e.Eventually("some claims are bound", func() error { return e.unbound(claims, claims*3/4) })
+	takeOver()
+	e.Eventually("most claims are bound", func() error { return e.unbound(claims, claims/4) })
+	faults.Stop()
+	late.Stop()
+	e.Eventually("every claim is bound", func() error { return e.unbound(claims, 0) })
+	flicker()
+	if doubles := w.Doubles(); len(doubles) > 0 {
+		t.Error(errors.Join(doubles...))
+	}
+	warm, wrong := unfit()
+	if len(wrong) > 0 || warm == 0 {
+		t.Errorf("%d members were handed out, of which unfit: %v", warm, wrong)
+	}
+	e.consistent()
+	t.Logf("%d requests were disturbed, %d members handed out; writes:\n%s", faults.Count(), warm, e.Writes())
+}
+
+type memberEdit = func(*agentsv1beta1.Sandbox, *corev1.Pod)
+
+// sometimes spoils one in seven members.
+func sometimes(number int, spoil memberEdit) memberEdit {
+	if number%7 == 0 {
+		return spoil
+	}
+	return func(*agentsv1beta1.Sandbox, *corev1.Pod) {}
+}
+
+func unready(s *agentsv1beta1.Sandbox, _ *corev1.Pod) {
+	s.Status.Conditions[0].Status = metav1.ConditionFalse
+}
+
+// outdatedImage is what no template describes.
+const outdatedImage = "python:2.7"
+
+// outdated is a member that was made of another template.
+func outdated(s *agentsv1beta1.Sandbox, _ *corev1.Pod) {
+	s.Spec.PodTemplate.Spec.Containers[0].Image = outdatedImage
+	s.Labels[keys.SandboxTemplateHash] = "0"
+}
+
+// flicker lets members cease to be ready and come back at random, until it is ended.
+func (e *environment) flicker(seed uint64, members int) (end func()) {
+	e.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		random := rand.New(rand.NewPCG(seed, 1))
+		for ctx.Err() == nil {
+			<-clock.RealClock{}.After(time.Duration(random.IntN(50)) * time.Millisecond)
+			sandbox := &agentsv1beta1.Sandbox{}
+			if e.Client.Get(ctx, e.Key(fmt.Sprintf("pool-%d", random.IntN(members))), sandbox) != nil {
+				continue // it is not there yet, or the test ends
+			}
+			before, ready := sandbox.DeepCopy(), metav1.ConditionTrue
+			if relations.Claim(sandbox) == nil && random.IntN(2) == 0 {
+				ready = metav1.ConditionFalse
+			}
+			for i := range sandbox.Status.Conditions {
+				sandbox.Status.Conditions[i].Status = ready
+			}
+			_ = e.Client.Status().Patch(ctx, sandbox, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})) // another time, then
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// unfitHandedOut watches every member at the moment at which it becomes a claim's, and
+// tells how many there were and which of them were not ready or outdated.
+func (e *environment) unfitHandedOut() func() (warm int, wrong []string) {
+	e.Helper()
+	watcher, err := e.Client.Watch(context.Background(), &agentsv1beta1.SandboxList{}, client.InNamespace(e.Namespace))
+	if err != nil {
+		e.Fatal(err)
+	}
+	var warm int
+	var wrong []string
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		seen := map[types.UID]bool{}
+		for event := range watcher.ResultChan() {
+			sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
+			if !isSandbox || relations.Claim(sandbox) == nil || seen[sandbox.UID] || sandbox.Labels[keys.LaunchType] != "warm" {
+				continue
+			}
+			seen[sandbox.UID] = true
+			warm++
+			if !usable(asMember(sandbox)) || sandbox.Spec.PodTemplate.Spec.Containers[0].Image == outdatedImage {
+				wrong = append(wrong, sandbox.Name)
+			}
+		}
+	}()
+	return func() (int, []string) {
+		watcher.Stop()
+		<-done
+		return warm, wrong
+	}
+}
+
+// asMember puts the label back that a member loses when it is handed out.
+func asMember(sandbox *agentsv1beta1.Sandbox) *agentsv1beta1.Sandbox {
+	member := sandbox.DeepCopy()
+	member.Labels[keys.WarmPoolSandbox] = "pool"
+	return member
 }
 
 // unbound says so when more claims than allowed have no Sandbox.
 func (e *environment) unbound(claims, allowed int) error {
 	var list extensionsv1beta1.SandboxClaimList
-	if err := e.client.List(e.t.Context(), &list, client.InNamespace(e.namespace)); err != nil {
+	if err := e.Client.List(e.Context(), &list, client.InNamespace(e.Namespace)); err != nil {
 		return err
 	}
 	bound := 0
@@ -102,7 +183,7 @@ func (e *environment) unbound(claims, allowed int) error {
 
 // consistent fails the test unless each claim names the one Sandbox that it controls.
 func (e *environment) consistent() {
-	e.t.Helper()
+	e.Helper()
 	owned := map[types.UID]string{}
 	sandboxes := e.sandboxes()
 	for i := range sandboxes {
@@ -111,12 +192,12 @@ func (e *environment) consistent() {
 		}
 	}
 	var list extensionsv1beta1.SandboxClaimList
-	if err := e.client.List(e.t.Context(), &list, client.InNamespace(e.namespace)); err != nil {
-		e.t.Fatal(err)
+	if err := e.Client.List(e.Context(), &list, client.InNamespace(e.Namespace)); err != nil {
+		e.Fatal(err)
 	}
 	for i := range list.Items {
 		if claim := &list.Items[i]; owned[claim.UID] != claim.Status.SandboxStatus.Name {
-			e.t.Errorf("claim %s names Sandbox %q and controls %q", claim.Name, claim.Status.SandboxStatus.Name, owned[claim.UID])
+			e.Errorf("claim %s names Sandbox %q and controls %q", claim.Name, claim.Status.SandboxStatus.Name, owned[claim.UID])
 		}
 	}
 }

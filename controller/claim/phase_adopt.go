@@ -106,7 +106,7 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 		r.leaveAlone(s, attempt)
 		return false, err
 	}
-	if sandbox == nil || sandbox.UID != attempt.UID || !ofPool(sandbox, s.pool) {
+	if sandbox == nil || sandbox.UID != attempt.UID || !ofPool(sandbox, s.pool) || s.choosing(sandbox) && !usable(sandbox) {
 		r.giveBack(s, attempt, true)
 		return false, nil
 	}
@@ -126,6 +126,12 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 		}
 	}
 	return true, nil
+}
+
+// choosing says whether nothing was decided about a Sandbox before: neither does the
+// claim name it, nor was its adoption begun.
+func (s *scope) choosing(sandbox *agentsv1beta1.Sandbox) bool {
+	return s.record.adopting == nil && namedBefore(s.claim) != sandbox.Name
 }
 
 // outdated says whether a Sandbox may not be handed out any more, because its Pod runs

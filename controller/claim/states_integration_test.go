@@ -36,12 +36,12 @@ func emptyPool(_ *template, p *pool) { p.Spec.Replicas = new(int32(0)) }
 
 // bound makes a claim that has the Sandbox pool-1 and is Ready, annotations and all.
 func (e *environment) bound(edits ...func(*extensionsv1beta1.SandboxClaim)) *stock {
-	e.t.Helper()
+	e.Helper()
 	stock := e.pool()
 	stock.add("pool-1")
-	e.create(makeClaim("claim", edits...))
+	e.Create(makeClaim("claim", edits...))
 	e.says(saysReady)
-	e.eventually("the claim is annotated", func() error {
+	e.Eventually("the claim is annotated", func() error {
 		if e.claim("claim").Annotations[keys.SandboxName] == "" {
 			return errors.New("it is not")
 		}
@@ -52,16 +52,16 @@ func (e *environment) bound(edits ...func(*extensionsv1beta1.SandboxClaim)) *sto
 
 // named fails the test unless the claim's status names that Sandbox.
 func (e *environment) named(want string) {
-	e.t.Helper()
+	e.Helper()
 	if got := e.claim("claim").Status.SandboxStatus.Name; got != want {
-		e.t.Errorf("status.sandbox.name = %q, want %q", got, want)
+		e.Errorf("status.sandbox.name = %q, want %q", got, want)
 	}
 }
 
 func TestAnEmptyPoolThatIsNotRefilledStartsTheClaimCold(t *testing.T) {
 	e := newEnvironment(t)
 	e.pool(emptyPool)
-	e.create(makeClaim("claim"))
+	e.Create(makeClaim("claim"))
 	e.says(saysNotReady)
 	e.named("claim")
 	e.report("claim", func(s *agentsv1beta1.SandboxStatus) { *s = readyStatus() })
@@ -71,8 +71,8 @@ func TestAnEmptyPoolThatIsNotRefilledStartsTheClaimCold(t *testing.T) {
 func TestAClaimWaitsForTheRefillAndIsWokenByIt(t *testing.T) {
 	e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = time.Hour })
 	stock := e.pool()
-	e.create(makeClaim("claim"))
-	e.eventually("the claim waits", func() error {
+	e.Create(makeClaim("claim"))
+	e.Eventually("the claim waits", func() error {
 		if e.reconciler.index.TotalWaiting() != 1 {
 			return errors.New("it does not")
 		}
@@ -90,11 +90,11 @@ func TestVariablesLeaveThePoolAlone(t *testing.T) {
 	e := newEnvironment(t)
 	stock := e.pool(func(t *template, _ *pool) { t.Spec.EnvVarsInjectionPolicy = extensionsv1beta1.InjectionAllowed })
 	stock.add("pool-1")
-	e.create(makeClaim("claim", withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"})))
+	e.Create(makeClaim("claim", withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"})))
 	e.says(saysNotReady)
 	e.named("claim")
 	sandbox := &agentsv1beta1.Sandbox{}
-	e.get("claim", sandbox)
+	e.Get("claim", sandbox)
 	if env := sandbox.Spec.PodTemplate.Spec.Containers[0].Env; len(env) != 1 || env[0].Name != "A" || env[0].Value != "b" {
 		t.Errorf("the container has the variables %v", env)
 	}
@@ -103,15 +103,15 @@ func TestVariablesLeaveThePoolAlone(t *testing.T) {
 func TestAMistakeIsToldOnceAndMendedByTheTemplate(t *testing.T) {
 	e := newEnvironment(t)
 	stock := e.pool()
-	e.create(makeClaim("claim", withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"})))
+	e.Create(makeClaim("claim", withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"})))
 	e.says("False/EnvVarsInjectionRejected: environment variable injection rejected: " +
 		"environment variable injection is not allowed by the template policy")
-	if got := e.writes().Total(); got != 1 {
-		t.Errorf("%d writes, want 1:\n%s", got, e.writes())
+	if got := e.Writes().Total(); got != 1 {
+		t.Errorf("%d writes, want 1:\n%s", got, e.Writes())
 	}
 	before := stock.template.DeepCopy()
 	stock.template.Spec.EnvVarsInjectionPolicy = extensionsv1beta1.InjectionAllowed
-	if err := e.client.Patch(t.Context(), stock.template, client.MergeFrom(before)); err != nil {
+	if err := e.Client.Patch(t.Context(), stock.template, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 	e.says(saysNotReady)
@@ -130,12 +130,12 @@ func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
 		},
 		"a node that is cordoned": func(e *environment, s *stock) {
 			node := &corev1.Node{}
-			if err := e.client.Get(e.t.Context(), client.ObjectKey{Name: e.node}, node); err != nil {
-				e.t.Fatal(err)
+			if err := e.Client.Get(e.Context(), client.ObjectKey{Name: e.node}, node); err != nil {
+				e.Fatal(err)
 			}
 			node.Spec.Unschedulable = true
-			if err := e.client.Update(e.t.Context(), node); err != nil {
-				e.t.Fatal(err)
+			if err := e.Client.Update(e.Context(), node); err != nil {
+				e.Fatal(err)
 			}
 			s.add("pool-1")
 		},
@@ -143,12 +143,12 @@ func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
 			s.add("pool-1")
 			before := s.template.DeepCopy()
 			s.template.Spec.PodTemplate.Spec.Containers[0].Image = "python:3.13-slim"
-			if err := e.client.Patch(e.t.Context(), s.template, client.MergeFrom(before)); err != nil {
-				e.t.Fatal(err)
+			if err := e.Client.Patch(e.Context(), s.template, client.MergeFrom(before)); err != nil {
+				e.Fatal(err)
 			}
-			e.eventually("the cache has the template", func() error {
+			e.Eventually("the cache has the template", func() error {
 				seen := &template{}
-				if err := e.reconciler.client.Get(e.t.Context(), client.ObjectKeyFromObject(s.template), seen); err != nil {
+				if err := e.reconciler.client.Get(e.Context(), client.ObjectKeyFromObject(s.template), seen); err != nil {
 					return err
 				}
 				if seen.Spec.PodTemplate.Spec.Containers[0].Image != "python:3.13-slim" {
@@ -164,7 +164,7 @@ func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
 			spoil(e, e.pool(func(_ *template, p *pool) {
 				p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: extensionsv1beta1.UpdateStrategyRecreate}
 			}))
-			e.create(makeClaim("claim"))
+			e.Create(makeClaim("claim"))
 			e.says(saysNotReady)
 			e.named("claim")
 		})
@@ -188,11 +188,11 @@ func TestAMemberBelowTheFloorOfTheTierIsNotHandedOut(t *testing.T) {
 	stock.add("pool-1")
 	stock.add("pool-2", under("runc"))
 	stock.add("pool-3", under("kata"))
-	e.create(makeClaim("claim"))
+	e.Create(makeClaim("claim"))
 	e.says(saysReady)
 	e.named("pool-3")
-	e.create(makeClaim("second"))
-	e.eventually("the second claim starts cold", func() error {
+	e.Create(makeClaim("second"))
+	e.Eventually("the second claim starts cold", func() error {
 		if got := e.claim("second").Status.SandboxStatus.Name; got != "second" {
 			return fmt.Errorf("its Sandbox is %q", got)
 		}
@@ -200,7 +200,7 @@ func TestAMemberBelowTheFloorOfTheTierIsNotHandedOut(t *testing.T) {
 	})
 	for _, name := range []string{"pool-1", "pool-2"} {
 		left := &agentsv1beta1.Sandbox{}
-		e.get(name, left)
+		e.Get(name, left)
 		if owner := metav1.GetControllerOf(left); owner == nil || owner.Name != stock.pool.Name {
 			t.Errorf("Sandbox %s is controlled by %v, want it left to the pool", name, owner)
 		}
@@ -210,14 +210,14 @@ func TestAMemberBelowTheFloorOfTheTierIsNotHandedOut(t *testing.T) {
 func TestNotFoundIsToldLateAndEndsWhenTheObjectComes(t *testing.T) {
 	e := newEnvironment(t)
 	made := time.Now() //nolint:forbidigo // The apiserver's clock is the machine's.
-	e.create(makeClaim("claim"))
+	e.Create(makeClaim("claim"))
 	e.says(`False/WarmPoolNotFound: SandboxWarmPool "pool" not found`)
 	if told := time.Since(made); told < notFoundAfter { //nolint:forbidigo // As above.
 		t.Errorf("told after %s, want at least %s", told, notFoundAfter)
 	}
-	e.create(makePool(func(p *pool) { emptyPool(nil, p) }))
+	e.Create(makePool(func(p *pool) { emptyPool(nil, p) }))
 	e.says(`False/TemplateNotFound: SandboxTemplate "template" not found`)
-	e.create(makeTemplate())
+	e.Create(makeTemplate())
 	e.says(saysNotReady)
 }
 
@@ -226,17 +226,17 @@ func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
 	stock := e.bound()
 	stock.add("pool-2")
 	sandbox := &agentsv1beta1.Sandbox{}
-	e.get("pool-1", sandbox)
-	e.delete(sandbox)
+	e.Get("pool-1", sandbox)
+	e.Delete(sandbox)
 	e.says(saysMissing)
 	e.named("")
 	e.restart()
 	e.jump("claim", 0)
-	e.eventually("the new controller has looked", func() error {
+	e.Eventually("the new controller has looked", func() error {
 		known := &e.reconciler.memory
 		known.mu.Lock()
 		defer known.mu.Unlock()
-		if known.records[client.ObjectKey{Namespace: e.namespace, Name: "claim"}] == nil {
+		if known.records[client.ObjectKey{Namespace: e.Namespace, Name: "claim"}] == nil {
 			return errors.New("it has not")
 		}
 		return nil
@@ -247,8 +247,8 @@ func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
 func TestABoundClaimOutlivesItsPoolAndTemplate(t *testing.T) {
 	e := newEnvironment(t)
 	stock := e.bound(withPodMetadata(map[string]string{"sandbox.users.io/a": "b"}, nil))
-	e.delete(stock.pool)
-	e.delete(stock.template)
+	e.Delete(stock.pool)
+	e.Delete(stock.template)
 	e.edit("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Spec.Lifecycle = &extensionsv1beta1.ClaimLifecycle{} })
 	e.says(saysReady)
 }
@@ -257,9 +257,9 @@ func TestChangedMetadataReachesTheSandbox(t *testing.T) {
 	e := newEnvironment(t)
 	e.bound()
 	e.edit("claim", withPodMetadata(map[string]string{"sandbox.users.io/a": "b"}, nil))
-	e.eventually("the Sandbox has it", func() error {
+	e.Eventually("the Sandbox has it", func() error {
 		sandbox := &agentsv1beta1.Sandbox{}
-		e.get("pool-1", sandbox)
+		e.Get("pool-1", sandbox)
 		if got := sandbox.Spec.PodTemplate.ObjectMeta.Labels; got["sandbox.users.io/a"] != "b" || got["app"] != "workspace" {
 			return fmt.Errorf("labels are %v", got)
 		}
@@ -274,11 +274,11 @@ func TestTheNameOfSomebodyElsesSandbox(t *testing.T) {
 	e := newEnvironment(t)
 	e.pool(emptyPool)
 	foreign := makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Name, s.OwnerReferences, s.ResourceVersion = "claim", nil, "" })
-	e.create(foreign)
-	e.create(makeClaim("claim"))
+	e.Create(foreign)
+	e.Create(makeClaim("claim"))
 	e.says(`False/ReconcilerError: Error seen: sandbox "claim" is not controlled by claim "claim". ` +
 		"Please use a different claim name or delete the sandbox manually")
-	e.delete(foreign)
+	e.Delete(foreign)
 	e.says(saysNotReady)
 }
 
@@ -295,13 +295,13 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 		e := newEnvironment(t)
 		e.bound(ends(extensionsv1beta1.ClaimShutdownPolicyDelete))
 		finish(e)
-		e.gone("claim", &extensionsv1beta1.SandboxClaim{})
+		e.Gone("claim", &extensionsv1beta1.SandboxClaim{})
 	})
 	t.Run("DeleteForeground lets the claim wait for its Sandbox", func(t *testing.T) {
 		e := newEnvironment(t)
 		e.bound(ends(extensionsv1beta1.ClaimShutdownPolicyDeleteForeground))
 		finish(e)
-		e.eventually("the claim is going", func() error {
+		e.Eventually("the claim is going", func() error {
 			if c := e.claim("claim"); c.DeletionTimestamp == nil || c.Finalizers[0] != metav1.FinalizerDeleteDependents {
 				return fmt.Errorf("it is not: %v", c.Finalizers)
 			}
@@ -312,8 +312,8 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 		e := newEnvironment(t)
 		e.bound(ends(extensionsv1beta1.ClaimShutdownPolicyRetain))
 		finish(e)
-		e.gone("pool-1", &agentsv1beta1.Sandbox{})
-		e.eventually("the claim names it no more", func() error {
+		e.Gone("pool-1", &agentsv1beta1.Sandbox{})
+		e.Eventually("the claim names it no more", func() error {
 			if got := e.claim("claim").Status.SandboxStatus.Name; got != "" {
 				return errors.New(got)
 			}
@@ -327,8 +327,8 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 	t.Run("a claim that is never bound gives up", func(t *testing.T) {
 		e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = time.Hour })
 		e.pool()
-		e.create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.BindTimeout: "5m"} }))
-		e.eventually("the claim waits", func() error {
+		e.Create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.BindTimeout: "5m"} }))
+		e.Eventually("the claim waits", func() error {
 			if e.reconciler.index.TotalWaiting() != 1 {
 				return errors.New("it does not")
 			}
@@ -342,18 +342,18 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 func TestAClaimOfTheSameNameGetsASandboxOfItsOwn(t *testing.T) {
 	e := newEnvironment(t)
 	e.pool(emptyPool)
-	e.create(makeClaim("claim"))
+	e.Create(makeClaim("claim"))
 	e.says(saysNotReady)
 	first := &agentsv1beta1.Sandbox{}
-	e.get("claim", first)
-	e.delete(e.claim("claim"))
-	e.gone("claim", &extensionsv1beta1.SandboxClaim{})
-	e.create(makeClaim("claim"))
+	e.Get("claim", first)
+	e.Delete(e.claim("claim"))
+	e.Gone("claim", &extensionsv1beta1.SandboxClaim{})
+	e.Create(makeClaim("claim"))
 	e.says("False/SandboxCreatePending: Sandbox already created; waiting for cache to converge")
-	e.delete(first) // the garbage collector's part
+	e.Delete(first) // the garbage collector's part
 	e.says(saysNotReady)
 	second := &agentsv1beta1.Sandbox{}
-	e.get("claim", second)
+	e.Get("claim", second)
 	if second.UID == first.UID {
 		t.Error("the new claim has the Sandbox of the old one")
 	}
@@ -364,7 +364,7 @@ func TestAnAdoptionThatTheClaimNamesAlreadyIsFinished(t *testing.T) {
 	stock := e.pool()
 	stock.add("pool-1")
 	stock.add("pool-2")
-	e.create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.SandboxName: "pool-2"} }))
+	e.Create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.SandboxName: "pool-2"} }))
 	e.says(saysReady)
 	e.named("pool-2")
 }

@@ -23,14 +23,14 @@ const saysReady = "True/DependenciesReady: Pod is Ready"
 func TestAWarmClaimCostsTwoWritesUntilReadyAndThreeInAll(t *testing.T) {
 	e := newEnvironment(t)
 	e.pool().add("pool-1")
-	e.create(makeClaim("claim", withPodMetadata(map[string]string{"sandbox.users.io/task": "t1"}, nil), func(c *extensionsv1beta1.SandboxClaim) {
+	e.Create(makeClaim("claim", withPodMetadata(map[string]string{"sandbox.users.io/task": "t1"}, nil), func(c *extensionsv1beta1.SandboxClaim) {
 		c.Labels = map[string]string{keys.CreatedBy: "python-client"}
 	}))
 	claim := e.says(saysReady)
 	if diff := cmp.Diff(extensionsv1beta1.SandboxStatus{Name: "pool-1", PodIPs: []string{"10.1.2.3"}}, claim.Status.SandboxStatus); diff != "" {
 		t.Errorf("status.sandbox (-want +got):\n%s", diff)
 	}
-	e.eventually("the annotations are there", func() error {
+	e.Eventually("the annotations are there", func() error {
 		claim = e.claim("claim")
 		if claim.Annotations[keys.SandboxName] != "pool-1" || claim.Annotations[keys.ClaimFirstReadyAt] == "" {
 			return errors.New("they are not")
@@ -38,12 +38,12 @@ func TestAWarmClaimCostsTwoWritesUntilReadyAndThreeInAll(t *testing.T) {
 		return nil
 	})
 	want := apiserver.Counts{"patch sandboxes": 1, "patch sandboxclaims/status": 1, "patch sandboxclaims": 1}
-	if diff := cmp.Diff(want, e.writes()); diff != "" {
+	if diff := cmp.Diff(want, e.Writes()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 
 	sandbox := &agentsv1beta1.Sandbox{}
-	e.get("pool-1", sandbox)
+	e.Get("pool-1", sandbox)
 	ref, uid := keys.NameHash("template"), string(claim.UID)
 	wantLabels := map[string]string{
 		keys.SandboxTemplateRefHash: ref, keys.LaunchType: "warm", keys.ClaimUID: uid, keys.CreatedBy: "python-client",

@@ -50,21 +50,21 @@ func TestWritesUntilReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEnvironment(t)
-			e.clock.stop()
+			e.Clock.Halt()
 			e.running(tc.sandbox)
-			if diff := cmp.Diff(tc.want, e.writes()); diff != "" {
+			if diff := cmp.Diff(tc.want, e.Writes()); diff != "" {
 				t.Errorf("writes until Ready (-want +got):\n%s", diff)
 			}
 			e.idle("box")
 			e.restart()
 			e.idle("box")
-			if diff := cmp.Diff(tc.want, e.writes()); diff != "" {
+			if diff := cmp.Diff(tc.want, e.Writes()); diff != "" {
 				t.Errorf("writes after a restart (-want +got):\n%s", diff)
 			}
 			second := tc.sandbox.DeepCopy()
 			second.Name, second.ResourceVersion, second.Annotations = "second", "", map[string]string{keys.PodName: "second"}
 			e.running(second)
-			if n := e.writes()["create networkpolicies"]; n != tc.want["create networkpolicies"] {
+			if n := e.Writes()["create networkpolicies"]; n != tc.want["create networkpolicies"] {
 				t.Errorf("the second Sandbox of the namespace made policies of its own: %d", n)
 			}
 		})
@@ -79,7 +79,7 @@ func TestIsolationComesBeforeThePod(t *testing.T) {
 	if err := server.Audit.Settle(t.Context(), server.Config); err != nil {
 		t.Fatal(err)
 	}
-	order, err := server.Audit.Order(apiserver.Filter{User: e.user, Namespace: e.namespace})
+	order, err := server.Audit.Order(apiserver.Filter{User: e.User, Namespace: e.Namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +88,14 @@ func TestIsolationComesBeforeThePod(t *testing.T) {
 		t.Errorf("the order of writes is %v", order)
 	}
 	var policies networkingv1.NetworkPolicyList
-	if err := e.client.List(t.Context(), &policies, inNamespace(e.namespace)); err != nil {
+	if err := e.Client.List(t.Context(), &policies, inNamespace(e.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	before := policies.Items[0]
-	e.delete(&before)
-	e.eventually("a policy that somebody deleted is back", func() error {
+	e.Delete(&before)
+	e.Eventually("a policy that somebody deleted is back", func() error {
 		var now networkingv1.NetworkPolicy
-		if !e.exists(before.Name, &now) || now.UID == before.UID {
+		if !e.Exists(before.Name, &now) || now.UID == before.UID {
 			return differenceError("not yet")
 		}
 		return nil
@@ -107,21 +107,21 @@ func TestWithoutIsolationThereIsNoPod(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
 	none := corev1.ResourceList{"count/networkpolicies.networking.k8s.io": resource.MustParse("0")}
-	if err := apiserver.Quota(t.Context(), e.client, e.namespace, none); err != nil {
+	if err := apiserver.Quota(t.Context(), e.Client, e.Namespace, none); err != nil {
 		t.Fatal(err)
 	}
-	e.create(makeSandbox())
-	e.eventually("Ready says that isolation comes first", func() error {
+	e.Create(makeSandbox())
+	e.Eventually("Ready says that isolation comes first", func() error {
 		got := sayCondition(e.sandbox("box"), agentsv1beta1.ConditionReady)
 		if !strings.Contains(got, "False/ReconcilerError: Error seen: no Pod is made before it is isolated") || !strings.Contains(got, "exceeded quota") {
 			return differenceError(got)
 		}
 		return nil
 	})
-	if e.exists("box", &corev1.Pod{}) {
+	if e.Exists("box", &corev1.Pod{}) {
 		t.Error("there is a Pod that nothing isolates")
 	}
-	e.delete(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "quota"}})
+	e.Delete(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "quota"}})
 	e.runPod("box")
 	e.saysReady("box", readySay)
 }
@@ -132,18 +132,18 @@ func TestQuotaRefusalWordForWord(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
 	none := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
-	if err := apiserver.Quota(t.Context(), e.client, e.namespace, none); err != nil {
+	if err := apiserver.Quota(t.Context(), e.Client, e.Namespace, none); err != nil {
 		t.Fatal(err)
 	}
-	e.create(makeSandbox())
+	e.Create(makeSandbox())
 	e.saysReady("box", `False/ReconcilerError: Error seen: create pod: pods "box" is forbidden: exceeded quota: quota, `+
 		"requested: pods=1, used: pods=0, limited: pods=0")
 	e.says("box", agentsv1beta1.ConditionSuspended, notSuspended)
 	e.expectEvents("QuotaExceeded", 1)
-	if n := e.writes()["patch sandboxes/status"]; n != 1 {
+	if n := e.Writes()["patch sandboxes/status"]; n != 1 {
 		t.Errorf("the refusal was written %d times", n)
 	}
-	e.delete(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "quota"}})
+	e.Delete(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "quota"}})
 	e.runPod("box")
 	e.saysReady("box", readySay)
 }
@@ -152,7 +152,7 @@ func TestQuotaRefusalWordForWord(t *testing.T) {
 func TestAPodThatIsInvalidIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
-	e.create(makeSandbox(func(s *agentsv1beta1.Sandbox) {
+	e.Create(makeSandbox(func(s *agentsv1beta1.Sandbox) {
 		s.Spec.PodTemplate.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "nothing", MountPath: "/x"}}
 	}))
 	e.saysReady("box", `False/ReconcilerError: Error seen: create pod: Pod "box" is invalid: `+
@@ -180,7 +180,7 @@ func TestMetadataFollowsThePodTemplate(t *testing.T) {
 	e.wantMetadata(with(ours, "team", "a", "old", "1"), map[string]string{
 		"note": "hello", keys.PropagatedLabels: "old,team", keys.PropagatedAnnotations: "note",
 	})
-	e.get("box", pod)
+	e.Get("box", pod)
 	before := pod.DeepCopy()
 	pod.Labels["by-somebody"] = "else"
 	e.patch(pod, before)
@@ -192,7 +192,7 @@ func TestMetadataFollowsThePodTemplate(t *testing.T) {
 	e.edit(withPodMetadata(nil, nil))
 	e.wantMetadata(with(ours, "by-somebody", "else"), nil)
 
-	e.get("box", pod)
+	e.Get("box", pod)
 	before = pod.DeepCopy()
 	delete(pod.Labels, keys.SandboxNameHash)
 	delete(pod.Labels, keys.Sandbox)
@@ -211,10 +211,10 @@ func with(base map[string]string, more ...string) map[string]string {
 }
 
 func (e *environment) wantMetadata(labels, annotations map[string]string) {
-	e.t.Helper()
-	e.eventually("the Pod has the metadata", func() error {
+	e.Helper()
+	e.Eventually("the Pod has the metadata", func() error {
 		var pod corev1.Pod
-		e.get("box", &pod)
+		e.Get("box", &pod)
 		return differs([]any{labels, annotations}, []any{pod.Labels, pod.Annotations})
 	})
 }

@@ -53,6 +53,7 @@ type Reconciler struct {
 	settings Settings
 
 	policies *netpol.Keeper
+	starts   *starts
 	births   births
 	restarts restarts
 	timers   timers
@@ -68,6 +69,7 @@ func New(cached client.Client, live client.Reader, recorder events.EventRecorder
 		clock:    clk,
 		settings: settings,
 		policies: netpol.New(cached, live, fieldOwner),
+		starts:   newStarts(),
 	}
 }
 
@@ -83,6 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if sandbox == nil || sandbox.DeletionTimestamp != nil {
 		r.births.forget(request.NamespacedName)
+		r.starts.forget(request.NamespacedName)
 		r.restarts.forget(request.NamespacedName)
 		return ctrl.Result{}, r.leave(ctx, request.NamespacedName, sandbox)
 	}
@@ -90,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	r.starts.begin(sandbox, s.now)
 	for _, run := range r.phases(s) {
 		s.problems = s.problems.with(run(ctx, s))
 	}

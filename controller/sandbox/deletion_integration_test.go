@@ -28,13 +28,13 @@ func heldBy(finalizers ...string) func(*agentsv1beta1.Sandbox) {
 // loseIsolation deletes the policies that select the Pods of this test as an
 // administrator may, and waits until they are there again.
 func (e *environment) loseIsolation() {
-	e.t.Helper()
+	e.Helper()
 	for _, name := range []string{isolation.FloorName, isolation.ProfileName("public")} {
 		lost, again := &networkingv1.NetworkPolicy{}, &networkingv1.NetworkPolicy{}
 		e.appears(name, lost)
-		e.delete(lost)
-		e.eventually("NetworkPolicy "+name+" is made again", func() error {
-			if !e.exists(name, again) || again.UID == lost.UID {
+		e.Delete(lost)
+		e.Eventually("NetworkPolicy "+name+" is made again", func() error {
+			if !e.Exists(name, again) || again.UID == lost.UID {
 				return errors.New("it is not there")
 			}
 			return nil
@@ -44,9 +44,9 @@ func (e *environment) loseIsolation() {
 
 // dying waits until a Pod is being deleted.
 func (e *environment) dying(pod *corev1.Pod) {
-	e.t.Helper()
-	e.eventually("the Pod is being deleted", func() error {
-		e.get(pod.Name, pod)
+	e.Helper()
+	e.Eventually("the Pod is being deleted", func() error {
+		e.Get(pod.Name, pod)
 		if pod.DeletionTimestamp == nil {
 			return errors.New("it runs on")
 		}
@@ -60,7 +60,7 @@ func TestASandboxHeldByAFinalizerLosesItsPodButNoIsolation(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
 	pod := e.running(makeSandbox(heldBy("example.com/hold")))
-	e.delete(e.sandbox("box"))
+	e.Delete(e.sandbox("box"))
 	before := e.sandbox("box")
 	e.dying(pod)
 	e.loseIsolation()
@@ -86,12 +86,12 @@ func TestPodsOfADeletedSandboxStayIsolatedUntilTheyAreGone(t *testing.T) {
 			t.Parallel()
 			e := newEnvironment(t)
 			pod := e.running(makeSandbox(heldBy(tc.held...)))
-			if err := e.client.Delete(t.Context(), e.sandbox("box"), client.PropagationPolicy(tc.policy)); err != nil {
+			if err := e.Client.Delete(t.Context(), e.sandbox("box"), client.PropagationPolicy(tc.policy)); err != nil {
 				t.Fatal(err)
 			}
 			e.loseIsolation()
 			e.idle("box")
-			if e.get("box", pod); pod.DeletionTimestamp != nil {
+			if e.Get("box", pod); pod.DeletionTimestamp != nil {
 				t.Error("the Pod was deleted, which is for garbage collection to do")
 			}
 		})
@@ -127,7 +127,7 @@ func TestASandboxWhoseProfileIsRefusedKeepsTheIsolationThatItHas(t *testing.T) {
 	e := newEnvironment(t)
 	e.running(makeSandbox())
 	e.change(withProfile("no-such"))
-	e.eventually("the profile is refused", func() error {
+	e.Eventually("the profile is refused", func() error {
 		if said := sayCondition(e.sandbox("box"), agentsv1beta1.ConditionReady); !strings.HasPrefix(said, "False/ReconcilerError") {
 			return errors.New(said)
 		}
@@ -147,11 +147,11 @@ func withProfile(name string) func(*agentsv1beta1.Sandbox) {
 
 // change edits the Sandbox as the user.
 func (e *environment) change(edit func(*agentsv1beta1.Sandbox)) {
-	e.t.Helper()
+	e.Helper()
 	sandbox := e.sandbox("box")
 	before := sandbox.DeepCopy()
 	edit(sandbox)
-	if err := e.client.Patch(e.t.Context(), sandbox, client.MergeFrom(before)); err != nil {
-		e.t.Fatal(err)
+	if err := e.Client.Patch(e.Context(), sandbox, client.MergeFrom(before)); err != nil {
+		e.Fatal(err)
 	}
 }

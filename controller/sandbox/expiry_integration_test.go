@@ -35,27 +35,27 @@ func TestExpiryUnderRetainAndRevival(t *testing.T) {
 	for name, revive := range map[string]func(e *environment) func(*agentsv1beta1.Sandbox){
 		"by clearing shutdownTime": func(*environment) func(*agentsv1beta1.Sandbox) { return neverShutDown },
 		"by moving shutdownTime": func(e *environment) func(*agentsv1beta1.Sandbox) {
-			return shutDownAt(e.clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyRetain)
+			return shutDownAt(e.Clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyRetain)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEnvironment(t)
 			pod := e.running(makeSandbox(withService(true), withVolume("data"), withClaimSpec,
-				shutDownAt(e.clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyRetain)))
+				shutDownAt(e.Clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyRetain)))
 			e.idle("box")
 			e.jump(time.Hour)
 			e.saysReady("box", expiredSay)
-			e.gone(&corev1.Service{})
+			e.Gone(boxName, &corev1.Service{})
 			e.release(pod)
 			sandbox := e.saysReady("box", expiredSay)
-			e.eventually("the status is conditions only", func() error {
+			e.Eventually("the status is conditions only", func() error {
 				sandbox = e.sandbox("box")
 				want := agentsv1beta1.SandboxStatus{Conditions: sandbox.Status.Conditions}
 				return differs(want, sandbox.Status)
 			})
 			e.says("box", agentsv1beta1.ConditionPodScheduled, "absent")
-			e.gone(&corev1.Pod{})
+			e.Gone(boxName, &corev1.Pod{})
 			claimOf(e)
 			e.idle("box")
 
@@ -69,12 +69,12 @@ func TestExpiryUnderRetainAndRevival(t *testing.T) {
 func TestExpiryUnderDeleteEndsTheSandbox(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
-	e.running(makeSandbox(withService(true), shutDownAt(e.clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyDelete)))
+	e.running(makeSandbox(withService(true), shutDownAt(e.Clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyDelete)))
 	e.jump(time.Hour)
-	e.gone(&agentsv1beta1.Sandbox{})
-	e.gone(&corev1.Service{})
+	e.Gone(boxName, &agentsv1beta1.Sandbox{})
+	e.Gone(boxName, &corev1.Service{})
 	pod := &corev1.Pod{}
-	e.get("box", pod)
+	e.Get("box", pod)
 	if pod.DeletionTimestamp == nil {
 		t.Error("the Pod lives on")
 	}
@@ -83,11 +83,11 @@ func TestExpiryUnderDeleteEndsTheSandbox(t *testing.T) {
 func TestCreatedAfterItsTimeNeverStartsAPod(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
-	e.create(makeSandbox(withService(true), shutDownAt(e.clock.Now().Add(-time.Hour), agentsv1beta1.ShutdownPolicyRetain)))
+	e.Create(makeSandbox(withService(true), shutDownAt(e.Clock.Now().Add(-time.Hour), agentsv1beta1.ShutdownPolicyRetain)))
 	e.saysReady("box", expiredSay)
 	e.says("box", agentsv1beta1.ConditionSuspended, notSuspended)
 	e.idle("box")
-	if diff := cmp.Diff(apiserver.Counts{"patch sandboxes/status": 1}, e.writes()); diff != "" {
+	if diff := cmp.Diff(apiserver.Counts{"patch sandboxes/status": 1}, e.Writes()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }
@@ -96,16 +96,16 @@ func TestCreatedAfterItsTimeNeverStartsAPod(t *testing.T) {
 func TestExpiryKeepsFinished(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
-	pod := e.running(makeSandbox(shutDownAt(e.clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyRetain)))
+	pod := e.running(makeSandbox(shutDownAt(e.Clock.Now().Add(time.Hour), agentsv1beta1.ShutdownPolicyRetain)))
 	e.report(pod, apiserver.Ended(0, "Completed"))
 	before := e.says("box", agentsv1beta1.ConditionFinished, "True/PodSucceeded: Pod completed successfully")
 	e.jump(time.Hour)
 	e.saysReady("box", expiredSay)
-	e.eventually("the Pod is being deleted", func() error {
-		if e.exists("box", pod) {
+	e.Eventually("the Pod is being deleted", func() error {
+		if e.Exists("box", pod) {
 			e.release(pod)
 		}
-		return differs(false, e.exists("box", &corev1.Pod{}))
+		return differs(false, e.Exists("box", &corev1.Pod{}))
 	})
 	after := e.says("box", agentsv1beta1.ConditionFinished, "True/PodSucceeded: Pod completed successfully")
 	if old, now := transition(t, before, agentsv1beta1.ConditionFinished), transition(t, after, agentsv1beta1.ConditionFinished); !old.Equal(now) {

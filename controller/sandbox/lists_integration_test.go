@@ -47,7 +47,7 @@ func TestNoListGrowsWithTheNumberOfSandboxes(t *testing.T) {
 	e := newEnvironment(t)
 	pod := e.running(makeSandbox(withVolume("data"), withClaimSpec, withService(true)))
 	cached := &listed{Client: e.reconciler.client}
-	observed := New(cached, noLists{e.reconciler.live, t}, e.reconciler.recorder, e.clock, e.reconciler.settings)
+	observed := New(cached, noLists{e.reconciler.live, t}, e.reconciler.recorder, e.Clock, e.reconciler.settings)
 	costs := map[string]func(){
 		"a pass": func() {
 			if _, err := observed.Reconcile(t.Context(), e.request(boxName)); err != nil {
@@ -85,7 +85,7 @@ func TestNoListGrowsWithTheNumberOfSandboxes(t *testing.T) {
 			t.Errorf("%s lists %d objects among %d Sandboxes, %d alone", name, got, many+1, alone[name])
 		}
 	}
-	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: isolation.ProfileName("public")}}
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: isolation.ProfileName("public")}}
 	if got := cost(func() { observed.sandboxesOfPolicy(t.Context(), policy) }); got == 0 || got > representatives {
 		t.Errorf("an event of the policy of all lists %d Pods, at most %d are to stand for them", got, representatives)
 	}

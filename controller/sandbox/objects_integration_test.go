@@ -36,23 +36,23 @@ func withContainer(p *corev1.Pod) {
 }
 
 func serviceOf(e *environment) *corev1.Service {
-	e.t.Helper()
+	e.Helper()
 	service := &corev1.Service{}
-	e.get(boxName, service)
+	e.Get(boxName, service)
 	return service
 }
 
 func claimOf(e *environment) *corev1.PersistentVolumeClaim {
-	e.t.Helper()
+	e.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
-	e.get("data-"+boxName, claim)
+	e.Get("data-"+boxName, claim)
 	return claim
 }
 
 // patch sends what changed of an object as the user.
 func (e *environment) patch(now, before client.Object) {
-	e.t.Helper()
-	if err := e.client.Patch(e.t.Context(), now, client.MergeFrom(before)); err != nil {
-		e.t.Fatalf("patch %T %s: %v", now, now.GetName(), err)
+	e.Helper()
+	if err := e.Client.Patch(e.Context(), now, client.MergeFrom(before)); err != nil {
+		e.Fatalf("patch %T %s: %v", now, now.GetName(), err)
 	}
 }

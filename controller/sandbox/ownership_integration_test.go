@@ -74,18 +74,18 @@ func TestPodInOurPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEnvironment(t)
-			e.create(tc.pod, makeSandbox())
+			e.Create(tc.pod, makeSandbox())
 			sandbox := e.saysReady("box", tc.ready)
 			e.idle("box")
 			if tc.ready != pendingSay {
 				e.untouched(tc.pod, &corev1.Pod{})
-				if n := e.writes()["create pods"]; n != 0 {
+				if n := e.Writes()["create pods"]; n != 0 {
 					t.Errorf("%d Pods were made beside it", n)
 				}
 				return
 			}
 			now := &corev1.Pod{}
-			e.get("box", now)
+			e.Get("box", now)
 			if now.UID != tc.pod.UID || ownershipOf(now, sandbox) != ours || now.Labels[keys.Sandbox] != "true" {
 				t.Errorf("the Pod was not adopted and isolated: %+v", now.ObjectMeta)
 			}
@@ -105,15 +105,15 @@ func TestPodNameThatPointsAtAPodOfSomebodyElse(t *testing.T) {
 			t.Parallel()
 			e := newEnvironment(t)
 			stranger := makePod("payroll", append([]func(*corev1.Pod){likeOurs}, edits...)...)
-			e.create(stranger, makeSandbox(trackingPod("payroll")))
-			e.eventually("the Sandbox has a Ready condition", func() error {
+			e.Create(stranger, makeSandbox(trackingPod("payroll")))
+			e.Eventually("the Sandbox has a Ready condition", func() error {
 				if got := e.sandbox("box"); len(got.Status.Conditions) == 0 {
 					return differenceError("none")
 				}
 				return nil
 			})
 			e.edit(suspend)
-			e.eventually("the suspension is seen", func() error {
+			e.Eventually("the suspension is seen", func() error {
 				now := e.sandbox("box")
 				return differs(now.Generation, now.Status.Conditions[0].ObservedGeneration)
 			})
@@ -130,7 +130,7 @@ func TestPodNameOfAnotherControllersPodGivesWay(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
 	stranger := makePod("payroll", likeOurs, ownedByAnother)
-	e.create(stranger, makeSandbox(trackingPod("payroll")))
+	e.Create(stranger, makeSandbox(trackingPod("payroll")))
 	e.runPod("box")
 	if got := e.saysReady("box", readySay).Annotations[keys.PodName]; got != "box" {
 		t.Errorf("annotation %s = %q", keys.PodName, got)
@@ -165,7 +165,7 @@ func TestVolumeInOurPlace(t *testing.T) {
 			t.Parallel()
 			e := newEnvironment(t)
 			claim := makeClaim("data-box", tc.labels)
-			e.create(claim, makeSandbox(withVolume("data"), withClaimSpec))
+			e.Create(claim, makeSandbox(withVolume("data"), withClaimSpec))
 			sandbox := e.saysReady("box", tc.ready)
 			e.idle("box")
 			if tc.ready == pendingSay {
@@ -175,7 +175,7 @@ func TestVolumeInOurPlace(t *testing.T) {
 				return
 			}
 			e.untouched(claim, &corev1.PersistentVolumeClaim{})
-			if e.exists("box", &corev1.Pod{}) {
+			if e.Exists("box", &corev1.Pod{}) {
 				t.Error("a Pod runs on a volume that is not ours")
 			}
 		})
@@ -190,13 +190,13 @@ func TestVolumeOfAnotherSandbox(t *testing.T) {
 	first.Name = "a-b"
 	second := makeSandbox(withVolume("data-a"), withClaimSpec)
 	second.Name = "b"
-	e.create(first)
+	e.Create(first)
 	claim := &corev1.PersistentVolumeClaim{}
 	e.appears("data-a-b", claim)
-	e.create(second)
+	e.Create(second)
 	e.saysReady("b", fmt.Sprintf(`False/ReconcilerError: Error seen: persistentvolumeclaim "data-a-b" is owned by Sandbox/a-b (UID: %s), not by sandbox "b"`, first.UID))
 	e.untouched(claim, &corev1.PersistentVolumeClaim{})
-	if e.exists("b", &corev1.Pod{}) {
+	if e.Exists("b", &corev1.Pod{}) {
 		t.Error("a Pod runs on another Sandbox's volume")
 	}
 	e.idle("b")
@@ -219,7 +219,7 @@ func TestVolumesAreMadeAsTheTemplateSays(t *testing.T) {
 		t.Errorf("metadata of the claim: %+v", claim.ObjectMeta)
 	}
 	pod := &corev1.Pod{}
-	e.get("box", pod)
+	e.Get("box", pod)
 	var volumes []string
 	for _, v := range pod.Spec.Volumes {
 		name := v.Name
@@ -233,7 +233,7 @@ func TestVolumesAreMadeAsTheTemplateSays(t *testing.T) {
 	}
 	before := sandbox.DeepCopy()
 	sandbox.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
-	err := e.client.Update(t.Context(), sandbox)
+	err := e.Client.Update(t.Context(), sandbox)
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("a change of volumeClaimTemplates gave %v", err)
 	}

@@ -129,8 +129,8 @@ func possibleSteps() []step {
 func reportIfThere(change func(*corev1.PodStatus)) func(*environment) {
 	return func(e *environment) {
 		pod := &corev1.Pod{}
-		if e.exists("box", pod) {
-			e.tolerate(e.kubelet.Report(e.t.Context(), pod, change))
+		if e.Exists("box", pod) {
+			e.tolerate(e.kubelet.Report(e.Context(), pod, change))
 		}
 	}
 }
@@ -138,28 +138,28 @@ func reportIfThere(change func(*corev1.PodStatus)) func(*environment) {
 func deleteIfThere(name string, like client.Object) func(*environment) {
 	return func(e *environment) {
 		object, ok := like.DeepCopyObject().(client.Object)
-		if ok && e.exists(name, object) {
-			e.tolerate(e.client.Delete(e.t.Context(), object))
+		if ok && e.Exists(name, object) {
+			e.tolerate(e.Client.Delete(e.Context(), object))
 		}
 	}
 }
 
 func unlabelIfThere(e *environment) {
 	pod := &corev1.Pod{}
-	if !e.exists("box", pod) {
+	if !e.Exists("box", pod) {
 		return
 	}
 	before := pod.DeepCopy()
 	delete(pod.Labels, keys.SandboxNameHash)
 	delete(pod.Labels, keys.Sandbox)
-	e.tolerate(e.client.Patch(e.t.Context(), pod, client.MergeFrom(before)))
+	e.tolerate(e.Client.Patch(e.Context(), pod, client.MergeFrom(before)))
 }
 
 // tolerate fails the test unless all that happened is that the object went.
 func (e *environment) tolerate(err error) {
-	e.t.Helper()
+	e.Helper()
 	if client.IgnoreNotFound(err) != nil {
-		e.t.Fatal(err)
+		e.Fatal(err)
 	}
 }
 
@@ -177,25 +177,25 @@ func play(t *testing.T, steps []step, faults *apiserver.Faults) ending {
 		makePod("stranger", likeOurs), makePod("data", likeOurs, ownedByAnother, tracked),
 		storableClaim("data-stranger"), named(storableService(adoptableService), "stranger"),
 	}
-	e.create(strangers...)
+	e.Create(strangers...)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- e.kubelet.Serve(ctx, e.namespace) }()
+	go func() { served <- e.kubelet.Serve(ctx, e.Namespace) }()
 	defer func() {
 		cancel()
 		if err := <-served; err != nil {
 			t.Errorf("the kubelet: %v", err)
 		}
 	}()
-	e.create(makeSandbox(withService(true), withVolume("data"), withClaimSpec))
+	e.Create(makeSandbox(withService(true), withVolume("data"), withClaimSpec))
 	e.appears("box", &corev1.Pod{})
 	for _, s := range steps {
 		s.do(e)
-		<-e.clock.After(pause) // the controller is somewhere in its work, wherever chance has it
+		<-e.Clock.After(pause) // the controller is somewhere in its work, wherever chance has it
 	}
 	for i := 0; faults != nil && faults.Count() < fewestFaults; i++ {
 		e.edit(withPodMetadata(map[string]string{"turn": strconv.Itoa(i)}, nil))
-		<-e.clock.After(pause)
+		<-e.Clock.After(pause)
 	}
 	e.edit(withPodMetadata(map[string]string{"last": "wish"}, nil))
 	if faults != nil {
@@ -207,13 +207,13 @@ func play(t *testing.T, steps []step, faults *apiserver.Faults) ending {
 		if !ok {
 			t.Fatalf("%T is no object", stranger)
 		}
-		e.get(stranger.GetName(), now)
+		e.Get(stranger.GetName(), now)
 		if now.GetUID() != stranger.GetUID() || len(now.GetOwnerReferences()) != len(stranger.GetOwnerReferences()) ||
 			len(now.GetLabels()) != len(stranger.GetLabels()) || now.GetDeletionTimestamp() != nil {
 			t.Errorf("somebody else's %T %s was touched", stranger, stranger.GetName())
 		}
 	}
-	return ending{state: e.state(), writes: e.writes()}
+	return ending{state: e.state(), writes: e.Writes()}
 }
 
 func named(object client.Object, name string) client.Object {
@@ -226,21 +226,21 @@ func storableClaim(name string) client.Object { return makeClaim(name, nil) }
 // settle waits until nothing moves any more. A Pod that ended is taken away: whether it
 // ended before or after it was to go is a matter of chance.
 func (e *environment) settle() {
-	e.t.Helper()
-	e.eventually("all has been seen", func() error {
+	e.Helper()
+	e.Eventually("all has been seen", func() error {
 		sandbox, pod := e.sandbox("box"), &corev1.Pod{}
-		running := !e.exists("box", pod) || pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil
+		running := !e.Exists("box", pod) || pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil
 		if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
-			e.tolerate(e.client.Delete(e.t.Context(), pod))
+			e.tolerate(e.Client.Delete(e.Context(), pod))
 		}
 		if err := differs(true, running); err != nil {
 			return err
 		}
-		before := e.writes()
-		if _, err := e.reconciler.Reconcile(e.t.Context(), e.request("box")); err != nil {
+		before := e.Writes()
+		if _, err := e.reconciler.Reconcile(e.Context(), e.request("box")); err != nil {
 			return err
 		}
-		if err := differs(before, e.writes()); err != nil {
+		if err := differs(before, e.Writes()); err != nil {
 			return err
 		}
 		if len(sandbox.Status.Conditions) == 0 {
@@ -257,7 +257,7 @@ func (e *environment) settle() {
 
 // state is everything that does not depend on chance.
 func (e *environment) state() map[string]any {
-	e.t.Helper()
+	e.Helper()
 	sandbox := e.sandbox("box")
 	state := map[string]any{
 		"service": sandbox.Status.Service, "podIPs": sandbox.Status.PodIPs, "nodeName": sandbox.Status.NodeName,
@@ -269,21 +269,21 @@ func (e *environment) state() map[string]any {
 		said, _, _ := strings.Cut(sayCondition(sandbox, kind), "; persistentvolumeclaim") // which Pod lost it is chance
 		state[kind] = said
 	}
-	if pod := (&corev1.Pod{}); e.exists("box", pod) {
+	if pod := (&corev1.Pod{}); e.Exists("box", pod) {
 		state["pod"] = []any{pod.Labels, pod.Annotations, pod.Status.Phase, len(pod.Spec.Volumes), ownershipOf(pod, sandbox)}
 		state["selector"] = sandbox.Status.LabelSelector
 	}
-	if service := (&corev1.Service{}); e.exists("box", service) {
+	if service := (&corev1.Service{}); e.Exists("box", service) {
 		state["service object"] = []any{service.Labels, service.Spec.Selector, service.Spec.Ports, ownershipOf(service, sandbox)}
 	}
-	if claim := (&corev1.PersistentVolumeClaim{}); e.exists("data-box", claim) {
+	if claim := (&corev1.PersistentVolumeClaim{}); e.Exists("data-box", claim) {
 		state["claim"] = []any{claim.Labels, ownershipOf(claim, sandbox)}
 	}
 	var pods corev1.PodList
 	var policies networkingv1.NetworkPolicyList
 	for _, list := range []client.ObjectList{&pods, &policies} {
-		if err := e.client.List(e.t.Context(), list, inNamespace(e.namespace)); err != nil {
-			e.t.Fatal(err)
+		if err := e.Client.List(e.Context(), list, inNamespace(e.Namespace)); err != nil {
+			e.Fatal(err)
 		}
 	}
 	state["number of Pods"] = len(pods.Items)

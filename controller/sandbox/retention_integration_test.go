@@ -30,10 +30,10 @@ func annotate(key, value string) func(*agentsv1beta1.Sandbox) {
 
 // otherPod waits until another Pod has taken the place of one.
 func (e *environment) otherPod(old *corev1.Pod) {
-	e.t.Helper()
+	e.Helper()
 	now := &corev1.Pod{}
-	e.eventually("there is another Pod", func() error {
-		if !e.exists(boxName, now) || now.UID == old.UID {
+	e.Eventually("there is another Pod", func() error {
+		if !e.Exists(boxName, now) || now.UID == old.UID {
 			return errors.New("not yet")
 		}
 		return nil
@@ -47,14 +47,14 @@ func TestRecreate(t *testing.T) {
 	pod := e.running(makeSandbox(annotate(keys.RestartPolicy, "Recreate"), withVolume("data"), withClaimSpec))
 	claim := claimOf(e)
 	for _, delay := range []time.Duration{firstRestart, 2 * firstRestart} {
-		e.clock.stop() // so that no turn comes by itself
+		e.Clock.Halt() // so that no turn comes by itself
 		e.report(pod, apiserver.Ended(137, "OOMKilled"))
-		due := e.clock.Now().Add(delay).UTC().Format(time.RFC3339)
+		due := e.Clock.Now().Add(delay).UTC().Format(time.RFC3339)
 		e.saysReady("box", `False/PodFailed: Pod failed: container "workspace" ended with exit code 137 (OOMKilled); `+
 			"a new Pod with the same volumes is made at "+due)
 		e.says("box", agentsv1beta1.ConditionFinished, "absent")
 		e.idle("box")
-		e.clock.resume()
+		e.Clock.Resume()
 		e.jump(delay)
 		e.otherPod(pod)
 		pod = e.runPod("box")
@@ -80,8 +80,8 @@ func TestRetainedVolumesOutliveTheSandbox(t *testing.T) {
 		t.Errorf("the claim would go with %v", claim.OwnerReferences)
 	}
 	e.idle("box")
-	e.delete(e.sandbox("box"))
-	e.delete(pod)
+	e.Delete(e.sandbox("box"))
+	e.Delete(pod)
 	e.release(pod)
 	e.running(retaining("ann"))
 	if now := claimOf(e); now.UID != claim.UID || now.Labels[keys.RetainedBy] != string(e.sandbox("box").UID) {
@@ -89,11 +89,11 @@ func TestRetainedVolumesOutliveTheSandbox(t *testing.T) {
 	}
 
 	e.edit(func(s *agentsv1beta1.Sandbox) { delete(s.Annotations, keys.VolumeRetention) })
-	e.eventually("the claim goes with the Sandbox again", func() error {
+	e.Eventually("the claim goes with the Sandbox again", func() error {
 		return differs(ours, ownershipOf(claimOf(e), e.sandbox("box")))
 	})
 	e.edit(annotate(keys.VolumeRetention, "Retain"))
-	e.eventually("the claim stays again", func() error {
+	e.Eventually("the claim stays again", func() error {
 		return differs(unowned, ownershipOf(claimOf(e), e.sandbox("box")))
 	})
 	if got := claimOf(e); got.UID != claim.UID {
@@ -109,11 +109,11 @@ func TestRetainedVolumesAreTheirCreatorsOnly(t *testing.T) {
 	e := newEnvironment(t)
 	pod := e.running(retaining("ann"))
 	claim := claimOf(e)
-	e.delete(e.sandbox("box"))
-	e.delete(pod)
+	e.Delete(e.sandbox("box"))
+	e.Delete(pod)
 	e.release(pod)
 
-	e.create(retaining("bob"))
+	e.Create(retaining("bob"))
 	e.saysReady("box", `False/ReconcilerError: Error seen: persistentvolumeclaim "data-box" was retained for the creator of an earlier `+
 		`sandbox "box", who is not that of this one (annotation "platform.agents.x-k8s.io/creator": "bob"): delete it, or hand it over by `+
 		`the label "agents.x-k8s.io/adoptable": "true"`)
@@ -135,7 +135,7 @@ func TestVolumeDeletedBehindOurBack(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
 	pod := e.running(makeSandbox(withVolume("data"), withClaimSpec))
-	before := e.clock.Now().Add(-time.Hour)
+	before := e.Clock.Now().Add(-time.Hour)
 	e.report(pod, func(s *corev1.PodStatus) {
 		for i := range s.Conditions {
 			s.Conditions[i].LastTransitionTime = metav1.NewTime(before)
@@ -145,23 +145,23 @@ func TestVolumeDeletedBehindOurBack(t *testing.T) {
 	held := claim.DeepCopy()
 	claim.Finalizers = []string{"kubernetes.io/pvc-protection"}
 	e.patch(claim, held)
-	e.delete(claim)
-	e.eventually("Ready says that the volume goes", func() error {
+	e.Delete(claim)
+	e.Eventually("Ready says that the volume goes", func() error {
 		return hasParts(e.sandbox("box"), readySay, `persistentvolumeclaim "data-box" is being deleted`)
 	})
 	e.idle("box")
-	e.get(claim.Name, claim)
+	e.Get(claim.Name, claim)
 	held = claim.DeepCopy()
 	claim.Finalizers = nil
 	e.patch(claim, held)
-	e.eventually("Ready says that the volume was made again", func() error {
+	e.Eventually("Ready says that the volume was made again", func() error {
 		return hasParts(e.sandbox("box"), readySay, `persistentvolumeclaim "data-box" was deleted and made again`)
 	})
 	if now := claimOf(e); now.UID == claim.UID {
 		t.Error("the claim is the old one")
 	}
 	e.idle("box")
-	e.delete(pod)
+	e.Delete(pod)
 	e.release(pod)
 	e.otherPod(pod)
 	e.runPod("box")

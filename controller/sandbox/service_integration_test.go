@@ -65,25 +65,25 @@ func TestServiceThroughAllItsStates(t *testing.T) {
 	}
 
 	drift(e, service)
-	e.eventually("drift is repaired", func() error {
+	e.Eventually("drift is repaired", func() error {
 		now := serviceOf(e)
 		return differs([]any{hash, hash["x"], wantedPorts()}, []any{now.Spec.Selector, now.Labels["x"], now.Spec.Ports})
 	})
 
 	e.edit(withoutWish)
-	e.eventually("the pass is over", func() error {
+	e.Eventually("the pass is over", func() error {
 		return differs(e.sandbox("box").Generation, e.sandbox("box").Status.Conditions[0].ObservedGeneration)
 	})
 	service = serviceOf(e)
 	drift(e, service)
-	e.eventually("label and selector are repaired, ports are not", func() error {
+	e.Eventually("label and selector are repaired, ports are not", func() error {
 		now := serviceOf(e)
 		return differs([]any{hash, keys.NameHash("box"), 1}, []any{now.Spec.Selector, now.Labels[keys.SandboxNameHash], len(now.Spec.Ports)})
 	})
 	e.saysReady("box", readyAndService)
 
 	e.edit(withService(false))
-	e.gone(&corev1.Service{})
+	e.Gone(boxName, &corev1.Service{})
 	if got := e.saysReady("box", readySay).Status; got.Service != "" || got.ServiceFQDN != "" {
 		t.Errorf("the status names a Service that is gone: %+v", got)
 	}
@@ -104,7 +104,7 @@ func TestWithoutAWishNoServiceIsMade(t *testing.T) {
 	e := newEnvironment(t)
 	e.running(makeSandbox(withPorts))
 	e.saysReady("box", readySay)
-	if e.exists("box", &corev1.Service{}) {
+	if e.Exists("box", &corev1.Service{}) {
 		t.Error("there is a Service")
 	}
 	e.idle("box")
@@ -164,7 +164,7 @@ func TestServiceOfSomebodyElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEnvironment(t)
-			e.create(tc.service, makeSandbox(tc.wish, withPorts))
+			e.Create(tc.service, makeSandbox(tc.wish, withPorts))
 			sandbox := e.saysReady("box", tc.ready)
 			e.idle("box")
 			if !tc.adopted {

@@ -48,7 +48,7 @@ func transition(t *testing.T, sandbox *agentsv1beta1.Sandbox, kind string) time.
 func TestReadyFollowsThePod(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
-	e.create(makeSandbox())
+	e.Create(makeSandbox())
 	pod := &corev1.Pod{}
 	e.appears("box", pod)
 	e.saysReady("box", pendingSay)
@@ -93,7 +93,7 @@ func TestSuspendAndResume(t *testing.T) {
 	e := newEnvironment(t)
 	pod := e.running(makeSandbox(withService(true), withVolume("data"), withClaimSpec))
 	running := e.sandbox("box")
-	e.clock.ahead.Add(int64(time.Hour)) // so that a time that moves is seen
+	e.Clock.Jump(time.Hour) // so that a time that moves is seen
 	e.edit(suspend)
 	e.saysReady("box", suspendingSay)
 	suspending := e.says("box", agentsv1beta1.ConditionSuspended, terminating)
@@ -113,7 +113,7 @@ func TestSuspendAndResume(t *testing.T) {
 		t.Error("a suspended Sandbox tracks a Pod")
 	}
 	want := agentsv1beta1.SandboxStatus{
-		Service: "box", ServiceFQDN: "box." + e.namespace + ".svc.cluster.local",
+		Service: "box", ServiceFQDN: "box." + e.Namespace + ".svc.cluster.local",
 		LabelSelector: keys.SandboxNameHash + "=" + keys.NameHash("box"),
 	}
 	suspended.Status.Conditions = nil
@@ -151,9 +151,9 @@ func TestSuspensionWaitsForAPodHeldByAFinalizer(t *testing.T) {
 	e.edit(suspend)
 	e.says("box", agentsv1beta1.ConditionSuspended, terminating)
 	e.release(pod)
-	e.get("box", pod)
+	e.Get("box", pod)
 	e.jump(time.Minute)
-	e.eventually("the message names the lost node", func() error {
+	e.Eventually("the message names the lost node", func() error {
 		if got := e.sandbox("box"); sayCondition(got, agentsv1beta1.ConditionSuspended) != terminating {
 			return errors.New(sayCondition(got, agentsv1beta1.ConditionSuspended))
 		}
@@ -170,13 +170,13 @@ func TestSuspensionBlockedByAForeignPod(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
 	stranger := makePod("box", withContainer)
-	e.create(stranger)
-	e.create(makeSandbox(suspend, withService(true)))
+	e.Create(stranger)
+	e.Create(makeSandbox(suspend, withService(true)))
 	e.saysReady("box", suspendingSay)
 	sandbox := e.says("box", agentsv1beta1.ConditionSuspended,
 		"False/PodNotOwned: Refused to delete pod because it is not owned by this sandbox")
 	want := agentsv1beta1.SandboxStatus{
-		Service: "box", ServiceFQDN: "box." + e.namespace + ".svc.cluster.local",
+		Service: "box", ServiceFQDN: "box." + e.Namespace + ".svc.cluster.local",
 		LabelSelector: keys.SandboxNameHash + "=" + keys.NameHash("box"),
 	}
 	sandbox.Status.Conditions = nil
@@ -185,19 +185,19 @@ func TestSuspensionBlockedByAForeignPod(t *testing.T) {
 	}
 	e.idle("box")
 	e.untouched(stranger, &corev1.Pod{})
-	e.delete(stranger)
+	e.Delete(stranger)
 	e.says("box", agentsv1beta1.ConditionSuspended, terminated)
 }
 
 func TestCreatedSuspendedNeverStartsAPod(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
-	e.create(makeSandbox(suspend, withService(true), withVolume("data"), withClaimSpec))
+	e.Create(makeSandbox(suspend, withService(true), withVolume("data"), withClaimSpec))
 	e.saysReady("box", suspendedSay)
 	e.says("box", agentsv1beta1.ConditionSuspended, terminated)
 	serviceOf(e)
 	claimOf(e)
-	if n := e.writes()["create pods"]; n != 0 {
+	if n := e.Writes()["create pods"]; n != 0 {
 		t.Errorf("%d Pods were made", n)
 	}
 	e.idle("box")
@@ -222,8 +222,8 @@ func TestFinishedPodStays(t *testing.T) {
 			e.says("box", agentsv1beta1.ConditionFinished, "True/"+tc.want)
 			e.jump(time.Hour)
 			e.idle("box")
-			e.get("box", &corev1.Pod{})
-			if n := e.writes()["create pods"]; n != 1 {
+			e.Get("box", &corev1.Pod{})
+			if n := e.Writes()["create pods"]; n != 1 {
 				t.Errorf("%d Pods were made, want 1", n)
 			}
 		})
@@ -238,14 +238,14 @@ func TestMultiplePods(t *testing.T) {
 	second := makePod("second", withContainer, func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{controllerRef(e.sandbox("box"))}
 	})
-	e.create(second)
+	e.Create(second)
 	e.saysReady("box", "False/MultiplePods: multiple Pods (2) are controlled by this Sandbox; refusing to choose or create a Pod")
 	if got := e.sandbox("box").Status.Service; got != "box" {
 		t.Errorf("the Service was not left alone: status.service = %q", got)
 	}
 	e.idle("box")
 	e.expectEvents("MultiplePods", 1)
-	e.delete(second)
+	e.Delete(second)
 	e.saysReady("box", "True/DependenciesReady: Pod is Ready; Service Exists")
 }
 
@@ -256,13 +256,13 @@ func TestPodDeletedBehindOurBackIsMadeAgain(t *testing.T) {
 	e := newEnvironment(t)
 	pod := e.running(makeSandbox())
 	before := e.sandbox("box")
-	e.clock.ahead.Add(int64(10 * time.Second)) // so that a time that moves is seen
-	e.delete(pod)
+	e.Clock.Jump(10 * time.Second) // so that a time that moves is seen
+	e.Delete(pod)
 	e.idle("box") // no second Pod while the first one is ending
 	e.release(pod)
-	e.eventually("there is another Pod", func() error {
+	e.Eventually("there is another Pod", func() error {
 		var now corev1.Pod
-		if !e.exists("box", &now) || now.UID == pod.UID {
+		if !e.Exists("box", &now) || now.UID == pod.UID {
 			return errors.New("not yet")
 		}
 		return nil
@@ -272,7 +272,7 @@ func TestPodDeletedBehindOurBackIsMadeAgain(t *testing.T) {
 	if old, now := transition(t, before, agentsv1beta1.ConditionSuspended), transition(t, after, agentsv1beta1.ConditionSuspended); !old.Equal(now) {
 		t.Errorf("Suspended moved from %s to %s", old, now)
 	}
-	if n := e.writes()["create pods"]; n != 2 {
+	if n := e.Writes()["create pods"]; n != 2 {
 		t.Errorf("%d Pods were made, want 2", n)
 	}
 }
@@ -283,8 +283,8 @@ func TestPodOnALostNodeIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
 	pod := e.running(makeSandbox())
-	e.delete(pod)
-	e.get("box", pod)
+	e.Delete(pod)
+	e.Get("box", pod)
 	e.jump(time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second + overdueAfter + time.Second)
 	e.saysReady("box", `False/DependenciesNotReady: Pod is being deleted but node "node-1" does not confirm it; a new Pod is made once it is gone. `+
 		"If the node is lost, delete the Node, or the Pod with --grace-period=0 --force")
@@ -296,10 +296,10 @@ func TestPodOnALostNodeIsWaitedFor(t *testing.T) {
 
 // expectEvents waits until there are so many warnings of a reason.
 func (e *environment) expectEvents(reason string, want int) {
-	e.t.Helper()
-	e.eventually(fmt.Sprintf("there are %d Events %s", want, reason), func() error {
+	e.Helper()
+	e.Eventually(fmt.Sprintf("there are %d Events %s", want, reason), func() error {
 		var list corev1.EventList
-		if err := e.client.List(e.t.Context(), &list, inNamespace(e.namespace)); err != nil {
+		if err := e.Client.List(e.Context(), &list, inNamespace(e.Namespace)); err != nil {
 			return err
 		}
 		got := 0

@@ -90,6 +90,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, desired agentsv1
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
+	r.starts.ready(sandbox, r.clock.Now())
 	return nil
 }
 

@@ -24,17 +24,17 @@ func TestASandboxDoesNotJoinTheServiceOfAnotherByTheHashOfItsName(t *testing.T) 
 	e := newEnvironment(t)
 	first := makeSandbox(calledBox(older), withService(true))
 	e.running(first)
-	e.create(makeSandbox(calledBox(younger), withService(true)))
+	e.Create(makeSandbox(calledBox(younger), withService(true)))
 	e.saysReady(younger, `False/ReconcilerError: Error seen: metadata.name: Invalid value: "agent-625200": its hash 540ae0e6 is that of `+
 		`the older Sandbox "agent-33049", so that labels could not tell their Pods apart: choose another name`)
-	if e.exists(younger, &corev1.Pod{}) || e.exists(younger, &corev1.Service{}) {
+	if e.Exists(younger, &corev1.Pod{}) || e.Exists(younger, &corev1.Service{}) {
 		t.Error("the younger Sandbox has a Pod or a Service")
 	}
 	e.idle(younger)
 
 	// The older one is not disturbed, and its name is free once it is gone.
 	e.saysReady(older, "True/DependenciesReady: Pod is Ready; Service Exists")
-	e.delete(first)
+	e.Delete(first)
 	e.runPod(younger)
 	e.saysReady(younger, "True/DependenciesReady: Pod is Ready; Service Exists")
 }

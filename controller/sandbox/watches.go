@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -45,6 +47,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err := declareIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	if err := r.publish(mgr); err != nil {
+		return err
+	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("sandbox").
 		For(&agentsv1beta1.Sandbox{}, builder.WithPredicates(moreThanStatus())).
@@ -66,6 +71,18 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up the sandbox controller: %w", err)
+	}
+	return nil
+}
+
+// publish publishes the metrics, in the place of those of an earlier controller of the
+// same process.
+func (r *Reconciler) publish(mgr ctrl.Manager) error {
+	for _, collector := range []prometheus.Collector{newPopulation(r.client, mgr.Elected()), r.starts.latency} {
+		metrics.Registry.Unregister(collector)
+		if err := metrics.Registry.Register(collector); err != nil {
+			return fmt.Errorf("publish the metrics of Sandboxes: %w", err)
+		}
 	}
 	return nil
 }

@@ -27,17 +27,17 @@ import (
 const policyName = "python-network-policy"
 
 func (e *environment) policy() *networkingv1.NetworkPolicy {
-	e.t.Helper()
+	e.Helper()
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
-	e.get(policy)
+	e.Get(policy.GetName(), policy)
 	return policy
 }
 
 // policyIs waits until the policy is, or is not, there.
 func (e *environment) policyIs(there bool) {
-	e.t.Helper()
-	e.eventually(fmt.Sprintf("the policy is there: %t", there), func() error {
-		err := e.client.Get(e.t.Context(), client.ObjectKey{Namespace: e.namespace, Name: policyName}, &networkingv1.NetworkPolicy{})
+	e.Helper()
+	e.Eventually(fmt.Sprintf("the policy is there: %t", there), func() error {
+		err := e.Client.Get(e.Context(), client.ObjectKey{Namespace: e.Namespace, Name: policyName}, &networkingv1.NetworkPolicy{})
 		if (err == nil) != there || (err != nil && !apierrors.IsNotFound(err)) {
 			return fmt.Errorf("read it: %w", err)
 		}
@@ -47,11 +47,11 @@ func (e *environment) policyIs(there bool) {
 
 // says waits until a condition of the template has a reason.
 func (e *environment) says(kind, reason string) *metav1.Condition {
-	e.t.Helper()
+	e.Helper()
 	var found *metav1.Condition
-	e.eventually(kind+" of the template is "+reason, func() error {
+	e.Eventually(kind+" of the template is "+reason, func() error {
 		template := makeTemplate()
-		e.get(template)
+		e.Get(template.GetName(), template)
 		found = meta.FindStatusCondition(template.Status.Conditions, kind)
 		if found == nil || found.Reason != reason || found.ObservedGeneration != template.Generation {
 			return fmt.Errorf("it is %+v", found)
@@ -63,12 +63,12 @@ func (e *environment) says(kind, reason string) *metav1.Condition {
 
 func TestPodsOfATemplateAreSelectedByItsPolicyAndByNoProfile(t *testing.T) {
 	e := newEnvironment(t)
-	e.create(makeTemplate(), makePool(1))
+	e.Create(makeTemplate(), makePool(1))
 	e.settled(1)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: e.members()[0].Name}}
-	e.get(pod)
+	e.Get(pod.GetName(), pod)
 	var policies networkingv1.NetworkPolicyList
-	if err := e.client.List(t.Context(), &policies, client.InNamespace(e.namespace)); err != nil {
+	if err := e.Client.List(t.Context(), &policies, client.InNamespace(e.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	var selecting []string
@@ -85,8 +85,8 @@ func TestPodsOfATemplateAreSelectedByItsPolicyAndByNoProfile(t *testing.T) {
 		t.Errorf("the Pod is selected by %s", got)
 	}
 	template := makeTemplate()
-	e.eventually("the status counts the users of the template", func() error {
-		e.get(template)
+	e.Eventually("the status counts the users of the template", func() error {
+		e.Get(template.GetName(), template)
 		if template.Status.Sandboxes != 1 || template.Status.WarmPools != 1 {
 			return fmt.Errorf("status: %+v", template.Status)
 		}
@@ -102,12 +102,12 @@ func TestPodsOfATemplateAreSelectedByItsPolicyAndByNoProfile(t *testing.T) {
 
 func TestPolicyIsMendedAndOutlivesItsTemplate(t *testing.T) {
 	e := newEnvironment(t)
-	e.create(makeTemplate(), makePool(1))
+	e.Create(makeTemplate(), makePool(1))
 	e.settled(1)
 	change(e, e.policy(), func(p *networkingv1.NetworkPolicy) {
 		p.Spec.Egress = append(p.Spec.Egress, networkingv1.NetworkPolicyEgressRule{})
 	})
-	e.eventually("the rule that somebody added is gone", func() error {
+	e.Eventually("the rule that somebody added is gone", func() error {
 		for _, rule := range e.policy().Spec.Egress {
 			if len(rule.To) == 0 {
 				return errors.New("it is there")
@@ -115,7 +115,7 @@ func TestPolicyIsMendedAndOutlivesItsTemplate(t *testing.T) {
 		}
 		return nil
 	})
-	if err := e.client.Delete(t.Context(), e.policy()); err != nil {
+	if err := e.Client.Delete(t.Context(), e.policy()); err != nil {
 		t.Fatal(err)
 	}
 	e.policyIs(true)
@@ -124,22 +124,22 @@ func TestPolicyIsMendedAndOutlivesItsTemplate(t *testing.T) {
 	if err := e.give(&member, "claim"); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.client.Delete(t.Context(), makeHere(e, makePool(0))); err != nil {
+	if err := e.Client.Delete(t.Context(), makeHere(e, makePool(0))); err != nil {
 		t.Fatal(err)
 	}
-	e.eventually("no pool makes members", func() error {
+	e.Eventually("no pool makes members", func() error {
 		for _, left := range e.members() {
-			if err := e.client.Delete(t.Context(), &left); client.IgnoreNotFound(err) != nil {
+			if err := e.Client.Delete(t.Context(), &left); client.IgnoreNotFound(err) != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	before := e.policy()
-	if err := e.client.Delete(t.Context(), makeHere(e, makeTemplate())); err != nil {
+	if err := e.Client.Delete(t.Context(), makeHere(e, makeTemplate())); err != nil {
 		t.Fatal(err)
 	}
-	e.eventually("the policy has no owner to go with", func() error {
+	e.Eventually("the policy has no owner to go with", func() error {
 		policy := e.policy()
 		if policy.UID != before.UID {
 			t.Fatal("the policy was away for a moment")
@@ -150,20 +150,20 @@ func TestPolicyIsMendedAndOutlivesItsTemplate(t *testing.T) {
 		return nil
 	})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: member.Name}}
-	e.get(pod)
-	if err := e.client.Delete(t.Context(), pod); err != nil {
+	e.Get(pod.GetName(), pod)
+	if err := e.Client.Delete(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	e.eventually("the Sandbox has a new Pod without its template", func() error {
+	e.Eventually("the Sandbox has a new Pod without its template", func() error {
 		again := &corev1.Pod{}
-		err := e.client.Get(t.Context(), client.ObjectKey{Namespace: e.namespace, Name: member.Name}, again)
+		err := e.Client.Get(t.Context(), client.ObjectKey{Namespace: e.Namespace, Name: member.Name}, again)
 		if err == nil && again.UID == pod.UID {
 			err = errors.New("it is the old one")
 		}
 		return err
 	})
 	e.policyIs(true)
-	if err := e.client.Delete(t.Context(), makeHere(e, &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Name: member.Name}})); err != nil {
+	if err := e.Client.Delete(t.Context(), makeHere(e, &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Name: member.Name}})); err != nil {
 		t.Fatal(err)
 	}
 	e.policyIs(false)
@@ -171,7 +171,7 @@ func TestPolicyIsMendedAndOutlivesItsTemplate(t *testing.T) {
 
 // makeHere puts an object into the namespace, to be deleted by its name.
 func makeHere[T client.Object](e *environment, object T) T {
-	object.SetNamespace(e.namespace)
+	object.SetNamespace(e.Namespace)
 	object.SetUID("")
 	return object
 }
@@ -182,13 +182,13 @@ func TestNameOfAPolicyThatSomebodyHoldsKeepsPodsFromStarting(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: policyName},
 		Spec:       networkingv1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{{}}},
 	}
-	e.create(squatter)
-	e.create(makeTemplate(), makePool(1))
+	e.Create(squatter)
+	e.Create(makeTemplate(), makePool(1))
 	e.says(extensionsv1beta1.TemplateConditionReady, "NetworkPolicyNameTaken")
 	if note := e.event("NetworkPolicyNameTaken"); !strings.Contains(note, policyName) {
 		t.Errorf("the Event says %q", note)
 	}
-	e.eventually("the member says why it does not start", func() error {
+	e.Eventually("the member says why it does not start", func() error {
 		for _, member := range e.members() {
 			ready := meta.FindStatusCondition(member.Status.Conditions, agentsv1beta1.ConditionReady)
 			if ready != nil && strings.Contains(ready.Message, "holds its name") {
@@ -198,7 +198,7 @@ func TestNameOfAPolicyThatSomebodyHoldsKeepsPodsFromStarting(t *testing.T) {
 		return errors.New("it does not")
 	})
 	var pods corev1.PodList
-	if err := e.client.List(t.Context(), &pods, client.InNamespace(e.namespace)); err != nil || len(pods.Items) > 0 {
+	if err := e.Client.List(t.Context(), &pods, client.InNamespace(e.Namespace)); err != nil || len(pods.Items) > 0 {
 		t.Fatalf("%d Pods started without isolation, %v", len(pods.Items), err)
 	}
 	if got := e.policy(); got.ResourceVersion != squatter.ResourceVersion {
@@ -208,7 +208,7 @@ func TestNameOfAPolicyThatSomebodyHoldsKeepsPodsFromStarting(t *testing.T) {
 
 func TestUnmanagedTemplateHasTheFloorOnlyAndSaysSo(t *testing.T) {
 	e := newEnvironment(t)
-	e.create(makeTemplate(), makePool(1))
+	e.Create(makeTemplate(), makePool(1))
 	e.settled(1)
 	e.policyIs(true)
 	change(e, makeTemplate(), func(template *extensionsv1beta1.SandboxTemplate) {

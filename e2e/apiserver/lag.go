@@ -23,37 +23,27 @@ type Lag struct {
 	random *rand.Rand
 	most   time.Duration
 	breaks float64
-	active bool
 }
 
-// NewLag plans delays of up to most, mostly much shorter. Each event is the last of
-// its watch with the given probability. All of that from Begin on: a cache that is
-// filled by a watch would take minutes.
+// NewLag plans delays of up to most, counted from when an event came. Each event is
+// the last of its watch with the given probability; what came after it is lost to that
+// watch.
 func NewLag(seed uint64, most time.Duration, breaks float64) *Lag {
 	return &Lag{random: rand.New(rand.NewPCG(seed, seed)), most: most, breaks: breaks} //nolint:gosec // The plan must be repeatable.
 }
 
-// Begin delays all further events.
-func (l *Lag) Begin() { l.set(true) }
-
-// Stop lets all further events through at once.
-func (l *Lag) Stop() { l.set(false) }
-
-func (l *Lag) set(active bool) {
+// Stop lets further events through at once.
+func (l *Lag) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.active = active
+	l.most, l.breaks = 0, 0
 }
 
 // draw decides about one event.
 func (l *Lag) draw() (delay time.Duration, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.active {
-		return 0, false
-	}
-	part := l.random.Float64()
-	return time.Duration(part * part * part * float64(l.most)), l.random.Float64() < l.breaks
+	return time.Duration(l.random.Float64() * float64(l.most)), l.random.Float64() < l.breaks
 }
 
 // Wrap delays what goes through a transport; it suits rest.Config.Wrap.
@@ -77,21 +67,47 @@ func (t *lagging) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// forward hands on one event after the other, late. An event in JSON ends with its
-// line.
+// window is how many events of a watch may be on their way.
+const window = 10_000
+
+// late is an event and when it is handed on.
+type late struct {
+	line []byte
+	due  time.Time
+	last bool
+}
+
+// forward hands on one event after the other, late.
 func (l *Lag) forward(from io.ReadCloser, to *io.PipeWriter) {
+	events := make(chan late, window)
+	go l.receive(from, events)
+	var failure error
+	for event := range events {
+		if wait := event.due.Sub(clock.RealClock{}.Now()); wait > 0 {
+			<-clock.RealClock{}.After(wait)
+		}
+		if _, failure = to.Write(event.line); failure != nil || event.last {
+			break
+		}
+	}
+	_ = to.CloseWithError(errors.Join(failure, io.EOF)) // a pipe always closes
+	_ = from.Close()                                    // nobody reads on
+	for range events {
+		continue // what came after the break is lost
+	}
+}
+
+// receive reads events until the watch ends. An event in JSON ends with its line.
+func (l *Lag) receive(from io.Reader, events chan<- late) {
+	defer close(events)
 	lines := bufio.NewReader(from)
 	for {
 		line, err := lines.ReadBytes('\n')
-		delay, last := l.draw()
-		if delay > 0 {
-			<-clock.RealClock{}.After(delay)
-		}
-		if _, failure := to.Write(line); failure != nil || err != nil || last {
-			_ = to.CloseWithError(errors.Join(err, failure, io.EOF)) // a pipe always closes
-			_ = from.Close()                                         // nobody reads on
+		if err != nil {
 			return
 		}
+		delay, last := l.draw()
+		events <- late{line: line, due: clock.RealClock{}.Now().Add(delay), last: last}
 	}
 }
 

@@ -70,6 +70,9 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err := exposure.SetUp(mgr, metrics.Registry); err != nil {
 		return nil, err
 	}
+	if err := publishBuild(metrics.Registry); err != nil {
+		return nil, err
+	}
 	if options.Extensions {
 		if err := setUpExtensions(ctx, mgr, options, platform); err != nil {
 			return nil, err

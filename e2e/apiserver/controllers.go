@@ -1,0 +1,121 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+// Setup says which controllers run in an Environment.
+type Setup struct {
+	// Add adds them to their manager.
+	Add func(context.Context, ctrl.Manager) error
+	// ByObject is what their cache keeps.
+	ByObject map[client.Object]cache.ByObject
+	// Undisturbed ones have no Faults and no Lag.
+	Undisturbed bool
+	// Elected ones work only while no others of that name do; those that were started
+	// later stand by with their caches filled.
+	Elected string
+}
+
+// Run starts controllers that see this namespace only and returns what ends them. They
+// end with the test.
+func (e *Environment) Run(setup Setup) (stop func()) {
+	e.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var mgr ctrl.Manager
+	e.Eventually("the controllers are set up", func() (err error) {
+		if mgr, err = e.newManager(setup); err != nil {
+			return err // a disturbed connection
+		}
+		return setup.Add(ctx, mgr)
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			e.Errorf("a controller ended with: %v", err)
+		}
+	})
+	e.Cleanup(stop)
+	if setup.Elected == "" {
+		<-mgr.Elected() // a cache that has not started waits for nothing
+	}
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		e.Fatal("the caches were not filled")
+	}
+	return stop
+}
+
+func (e *Environment) newManager(setup Setup) (ctrl.Manager, error) {
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	options := ctrl.Options{
+		Scheme: scheme,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(), ByObject: setup.ByObject,
+			DefaultNamespaces: map[string]cache.Config{e.Namespace: {}},
+		},
+		Client:                  client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Metrics:                 metricsserver.Options{BindAddress: "0"},
+		GracefulShutdownTimeout: new(10 * time.Second),
+		Controller:              controllerconfig.Controller{SkipNameValidation: new(true)},
+	}
+	if setup.Elected != "" {
+		options.LeaderElection, options.LeaderElectionID, options.LeaderElectionNamespace = true, setup.Elected, e.Namespace
+		options.LeaderElectionConfig, options.LeaderElectionReleaseOnCancel = e.server.Config, true
+		options.RetryPeriod = new(200 * time.Millisecond)
+	}
+	return ctrl.NewManager(e.connection(setup), options)
+}
+
+func (e *Environment) connection(setup Setup) *rest.Config {
+	connection := e.server.As(e.User, Controllers)
+	connection.QPS = -1
+	if setup.Undisturbed {
+		return connection
+	}
+	if e.Faults != nil {
+		connection.Wrap(e.Faults.Wrap)
+	}
+	if e.Lag != nil {
+		// Lag tells events apart by their lines, which only JSON has.
+		connection.ContentType, connection.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+		connection.Wrap(e.Lag.Wrap)
+	}
+	return connection
+}
+
+// Platform is a platform configuration for tests: one tier, with the profile public,
+// which allows none as well.
+func Platform() *config.Platform {
+	return &config.Platform{
+		DefaultTier: "standard",
+		Tiers: map[string]config.Tier{
+			"standard": {Egress: config.TierEgress{Profile: "public", Allowed: []string{"none"}}},
+		},
+		EgressProfiles: map[string]config.EgressProfile{"public": {DNS: true, Internet: true}, "none": {}},
+		Cluster: config.Cluster{
+			CIDRs: []string{"10.244.0.0/16"},
+			DNS:   config.Peer{Namespace: "kube-system", PodLabels: map[string]string{"k8s-app": "kube-dns"}},
+		},
+		Router: config.Router{Namespace: "agent-sandbox-system", PodLabels: map[string]string{"app": "sandbox-router"}},
+	}
+}

@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
@@ -64,39 +66,48 @@ func TestPlatformConfigurationIsRead(t *testing.T) {
 	}
 }
 
+// hardening is that of a tier which says so of the token and leaves the root file system
+// to the image.
+func hardening(token config.Mode) config.Hardening {
+	return config.Hardening{
+		Token: token, ServiceLinks: config.Default, UserNamespaces: config.Default, Seccomp: config.Default,
+		PrivilegeEscalation: config.Default, Capabilities: config.Default, RootFilesystem: config.Open,
+	}
+}
+
+func amounts(cpu, memory, storage string) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+		corev1.ResourceEphemeralStorage: resource.MustParse(storage),
+	}
+}
+
 // The tiers of the platform are a decision; this is its table.
 func TestTiersAreAsDecided(t *testing.T) {
 	both := []string{"Sandbox", "SandboxClaim"}
 	want := map[string]config.Tier{
 		"trusted": {
-			PodSecurity: config.PodSecurity{Deny: "baseline", Version: "v1.37"}, Creates: both,
+			PodSecurity: config.PodSecurity{Deny: "baseline", Version: "v1.37"}, Creates: both, Hardening: hardening(config.Default),
 			Egress: config.TierEgress{Profile: "public", Allowed: []string{"none", "dns-only"}},
 		},
 		"standard": {
 			PodSecurity:      config.PodSecurity{Deny: "baseline", Warn: "restricted", Version: "v1.37"},
 			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata")},
-			DropCapabilities: []string{"NET_RAW"}, Creates: both,
+			DropCapabilities: []string{"NET_RAW"}, Creates: both, Hardening: hardening(config.Default),
 			Egress: config.TierEgress{Profile: "public", Allowed: []string{"none", "dns-only"}},
 		},
 		"restricted": {
 			PodSecurity:      config.PodSecurity{Deny: "restricted", Version: "v1.37"},
 			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true, Floor: "gvisor"},
-			DropCapabilities: []string{"ALL"}, Creates: []string{"SandboxClaim"},
+			DropCapabilities: []string{"ALL"}, Creates: []string{"SandboxClaim"}, Hardening: hardening(config.Require),
+			Resources: config.Resources{
+				Requests: amounts("100m", "128Mi", "256Mi"), Limits: amounts("2", "2Gi", "4Gi"), Max: amounts("8", "16Gi", "32Gi"),
+			},
 			Egress: config.TierEgress{Profile: "dns-only", Allowed: []string{"none"}},
 		},
 	}
 	p := platform(t, render(t, install{}))
-	got := map[string]config.Tier{}
-	for name, tier := range p.Tiers {
-		if len(tier.RuntimeClass.Classes) == 0 {
-			tier.RuntimeClass.Classes = nil
-		}
-		if len(tier.DropCapabilities) == 0 {
-			tier.DropCapabilities = nil
-		}
-		got[name] = tier
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, p.Tiers, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("tiers (-want +got):\n%s", diff)
 	}
 	if p.DefaultTier != "standard" {

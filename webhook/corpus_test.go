@@ -24,16 +24,21 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
-// chartValues are those of the chart for an environment.
+// chartValues are those of the chart for an environment, of the chart or of the corpus.
 func chartValues(t *testing.T, environment string) (platform string, policies map[string]string) {
 	t.Helper()
 	values := map[string]any{}
-	names := []string{"values.yaml"}
+	chart := filepath.Join("..", "charts", "agent-sandbox")
+	files := []string{filepath.Join(chart, "values.yaml")}
 	if environment != "" {
-		names = append(names, "values-"+environment+".yaml")
+		own := filepath.Join("..", "e2e", "corpus", "values-"+environment+".yaml")
+		if _, err := os.Stat(own); err != nil {
+			own = filepath.Join(chart, "values-"+environment+".yaml")
+		}
+		files = append(files, own)
 	}
-	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join("..", "charts", "agent-sandbox", name))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}

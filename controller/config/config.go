@@ -72,42 +72,6 @@ type Identity struct {
 // AnyIdentity stands for every entry of a list of Identity.
 const AnyIdentity = "*"
 
-// Tier is how much a namespace is trusted, and so what its Sandboxes get.
-type Tier struct {
-	// PodSecurity are the Pod Security levels.
-	PodSecurity PodSecurity `json:"podSecurity"`
-	// RuntimeClass is the choice of the container runtime.
-	RuntimeClass RuntimeClass `json:"runtimeClass"`
-	// DropCapabilities are dropped in containers that drop none themselves.
-	DropCapabilities []string `json:"dropCapabilities,omitempty"`
-	// Egress is the choice of egress profile.
-	Egress TierEgress `json:"egress"`
-	// Ingress is "router" (only the router may connect) or "namespace" (Pods of the
-	// same namespace as well). Empty means router, and namespace for a bare Sandbox
-	// that has a Service.
-	Ingress string `json:"ingress,omitempty"`
-	// Creates are the kinds that tenants may create: Sandbox, SandboxClaim.
-	Creates []string `json:"creates"`
-}
-
-// PodSecurity names Pod Security levels: privileged, baseline or restricted.
-type PodSecurity struct {
-	// Deny is the level whose violations are refused.
-	Deny string `json:"deny"`
-	// Warn is the level whose violations are warned of.
-	Warn string `json:"warn,omitempty"`
-	// Version pins the meaning of the levels, such as v1.37.
-	Version string `json:"version"`
-}
-
-// TierEgress is a tier's choice of egress profile.
-type TierEgress struct {
-	// Profile is the profile of Sandboxes that choose none.
-	Profile string `json:"profile"`
-	// Allowed are the profiles that a Sandbox or template may choose besides.
-	Allowed []string `json:"allowed,omitempty"`
-}
-
 // EgressProfile says what a Sandbox may connect to. The empty profile is nothing.
 type EgressProfile struct {
 	// DNS allows the cluster's DNS servers.

@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	podsecurity "k8s.io/pod-security-admission/api"
 	"sigs.k8s.io/yaml"
 )
 
@@ -82,39 +81,6 @@ func validateName(name string, at *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, name, "a name is at most 63 small letters, digits and hyphens, and begins and ends with a letter or digit")}
 }
 
-func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, validateLevel(t.PodSecurity.Deny, at.Child("podSecurity", "deny"))...)
-	if t.PodSecurity.Warn != "" {
-		errs = append(errs, validateLevel(t.PodSecurity.Warn, at.Child("podSecurity", "warn"))...)
-	}
-	if _, err := podsecurity.ParseVersion(t.PodSecurity.Version); err != nil {
-		errs = append(errs, field.Invalid(at.Child("podSecurity", "version"), t.PodSecurity.Version, "write latest or a minor version such as v1.37"))
-	}
-	errs = append(errs, p.validateRuntimeClass(t.RuntimeClass, at.Child("runtimeClass"))...)
-	egress := at.Child("egress")
-	errs = append(errs, p.validateProfileName(t.Egress.Profile, egress.Child("profile"))...)
-	for i, name := range t.Egress.Allowed {
-		errs = append(errs, p.validateProfileName(name, egress.Child("allowed").Index(i))...)
-	}
-	if ingress := []string{"", "router", "namespace"}; !slices.Contains(ingress, t.Ingress) {
-		errs = append(errs, field.NotSupported(at.Child("ingress"), t.Ingress, ingress[1:]))
-	}
-	for i, kind := range t.Creates {
-		if kinds := []string{"Sandbox", "SandboxClaim"}; !slices.Contains(kinds, kind) {
-			errs = append(errs, field.NotSupported(at.Child("creates").Index(i), kind, kinds))
-		}
-	}
-	return errs
-}
-
-func validateLevel(level string, at *field.Path) field.ErrorList {
-	if _, err := podsecurity.ParseLevel(level); err != nil {
-		return field.ErrorList{field.NotSupported(at, level, []string{"privileged", "baseline", "restricted"})}
-	}
-	return nil
-}
-
 func (p *Platform) validateProfileName(name string, at *field.Path) field.ErrorList {
 	if _, known := p.EgressProfiles[name]; known {
 		return nil
@@ -171,6 +137,6 @@ func validatePeer(p Peer, at *field.Path) field.ErrorList {
 	return errs
 }
 
-func sortedKeys[V any](m map[string]V) []string {
+func sortedKeys[K ~string, V any](m map[K]V) []K {
 	return slices.Sorted(maps.Keys(m))
 }

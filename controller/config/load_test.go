@@ -46,6 +46,36 @@ func TestParse(t *testing.T) {
 		"a required RuntimeClass without a list": {
 			"{classes: [gvisor]}", "{required: true}", []string{"tiers[standard].runtimeClass.classes", "at least one"},
 		},
+		"a mode that is none": {"    creates", "    hardening: {seccomp: Off}\n    creates", []string{"hardening.seccomp", "Require"}},
+		"every mode of hardening": {
+			"    creates", "    hardening: {token: Require, serviceLinks: Open, userNamespaces: Default, seccomp: Open, " +
+				"privilegeEscalation: Require, capabilities: Require, rootFilesystem: Require}\n    creates", nil,
+		},
+		"capabilities that must be dropped, and none that is": {
+			"[NET_RAW]", "[]\n    hardening: {capabilities: Require}", []string{"tiers[standard].dropCapabilities", "at least one"},
+		},
+		"resources that fit together": {
+			"    creates", "    resources: {requests: {cpu: 1, memory: 1Gi}, limits: {memory: 2Gi}, max: {memory: 2Gi, ephemeral-storage: 1e9}}\n    creates", nil,
+		},
+		"a request above the limit": {
+			"    creates", "    resources: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}\n    creates",
+			[]string{"resources.requests[memory]", "2Gi", "at most 1Gi, the amount of limits"},
+		},
+		"a limit above the ceiling": {
+			"    creates", "    resources: {limits: {cpu: 3}, max: {cpu: 2500m}}\n    creates",
+			[]string{"resources.limits[cpu]", "3", "at most 2500m, the amount of max"},
+		},
+		"a ceiling of nothing":    {"    creates", "    resources: {max: {cpu: 0}}\n    creates", []string{"resources.max[cpu]", "above 0"}},
+		"a resource of its own":   {"    creates", "    resources: {max: {example.com/gpu: 1}}\n    creates", []string{"example.com/gpu", "ephemeral-storage"}},
+		"an amount that is none":  {"    creates", "    resources: {max: {cpu: many}}\n    creates", []string{"quantities must match"}},
+		"a ServiceAccount":        {"    creates", "    serviceAccounts: [agent]\n    creates", nil},
+		"a ServiceAccount's name": {"    creates", "    serviceAccounts: [Agent!]\n    creates", []string{"serviceAccounts[0]", "Agent!"}},
+		"a longest lifetime":      {"    creates", "    maxLifetime: 24h\n    creates", nil},
+		"a lifetime below 0":      {"    creates", "    maxLifetime: -1h\n    creates", []string{"maxLifetime", "-1h", "24h"}},
+		"a level to record":       {"warn: restricted", "audit: restricted", nil},
+		"a level to record that does not exist": {
+			"warn: restricted", "audit: strict", []string{"podSecurity.audit", "strict", "restricted"},
+		},
 		"a profile that does not exist": {"allowed: [none]", "allowed: [nothing]", []string{"egress.allowed[0]", "nothing", "none", "public"}},
 		"a profile whose name is no label": {
 			"none: {}", "none: {}\n  No_Way: {}", []string{"egressProfiles[No_Way]", "No_Way", "small letters"},

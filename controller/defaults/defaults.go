@@ -98,6 +98,20 @@ func Unmet(r Request) field.ErrorList {
 	return errs
 }
 
+// Harden sets in a Pod, which it changes, what Operations would add to the Sandbox
+// that runs it. It is for Pods that a pool or claim borrows: by the time one of them
+// runs, its Sandbox was created, and so hardened.
+func Harden(pod map[string]any, tier config.Tier, classes sets.Set[string]) {
+	request := Request{
+		Object: map[string]any{"spec": map[string]any{"podTemplate": pod}}, Tier: tier, RuntimeClasses: classes,
+	}
+	for _, t := range targets(request) {
+		if _, unset := t.state(); unset {
+			fill(t.base, t.path, t.value)
+		}
+	}
+}
+
 // hardens reports whether the write concerns a Pod that has to be hardened.
 func (r Request) hardens() bool {
 	if r.Kind != kindSandbox && r.Kind != kindTemplate {

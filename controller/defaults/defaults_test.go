@@ -241,7 +241,7 @@ func FuzzOperations(f *testing.F) {
 		if err != nil {
 			t.Skip("no JSON object")
 		}
-		request := standard(kind, string(normal))
+		request := everything(kind, string(normal))
 		operations := defaults.Operations(request)
 		for _, operation := range operations {
 			if operation.Operation != "add" {
@@ -271,7 +271,7 @@ func requireKept(t *testing.T, path string, before, after any) {
 			t.Fatalf("%s was an object and is now %v", path, after)
 		}
 		for key, value := range before {
-			if path == "/metadata/annotations" && key == "platform.agents.x-k8s.io/defaulted" || key == "runtimeClassName" && value == "" {
+			if rewritten(path, key, value) {
 				continue
 			}
 			requireKept(t, path+"/"+key, value, object[key])
@@ -289,6 +289,13 @@ func requireKept(t *testing.T, path string, before, after any) {
 			t.Fatalf("%s was %v and is now %v", path, before, after)
 		}
 	}
+}
+
+// rewritten reports whether the mutation may replace a value: its own list, and an empty
+// name, which is none.
+func rewritten(path, key string, value any) bool {
+	ours := path == "/metadata/annotations" && key == "platform.agents.x-k8s.io/defaulted"
+	return ours || value == "" && (key == "runtimeClassName" || key == "serviceAccountName")
 }
 
 // apply patches the object as the apiserver does.

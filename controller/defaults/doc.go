@@ -13,6 +13,9 @@
 // Admission may lose the mutation (the webhook fails open, another one interferes),
 // so validation asks Unmet, which is the same decision seen from the other side.
 //
+// A tier that bounds resources or ServiceAccounts fills these in as well. Amounts are
+// set per resource: what a container says of memory does not keep its CPU open.
+//
 // Never set: runAsNonRoot and numeric ids (they break images), images, times, volume
 // claim templates (they are immutable), and for Windows Pods the fields that only
 // Linux knows.

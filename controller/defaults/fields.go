@@ -23,7 +23,16 @@ type target struct {
 
 // name is the field path of the target.
 func (t target) name() string {
-	return t.field + "." + strings.Join(t.path, ".")
+	var path strings.Builder
+	path.WriteString(t.field)
+	for _, member := range t.path {
+		if strings.ContainsAny(member, "./") {
+			path.WriteString("[" + member + "]")
+			continue
+		}
+		path.WriteString("." + member)
+	}
+	return path.String()
 }
 
 // state says whether the field is unset, and its value otherwise. A field within
@@ -44,11 +53,17 @@ func (t target) state() (value any, unset bool) {
 	return value, value == nil || isEmptyName(t.path, value)
 }
 
-// isEmptyName reports whether the field is a RuntimeClass without a name, which the
+// isEmptyName reports whether the field is a name without any text, which the
 // apiserver takes for none.
 func isEmptyName(path []string, value any) bool {
-	return value == "" && path[len(path)-1] == "runtimeClassName"
+	return value == "" && slices.Contains([]string{fieldRuntimeClass, fieldServiceAccount}, path[len(path)-1])
 }
+
+// Names of fields of a Pod.
+const (
+	fieldRuntimeClass   = "runtimeClassName"
+	fieldServiceAccount = "serviceAccountName"
+)
 
 // targets lists every field that the tier hardens on this object, set or not, in a
 // stable order.
@@ -57,19 +72,8 @@ func targets(r Request) []target {
 	if !ok {
 		return nil
 	}
-	const pointer, field = "/spec/podTemplate/spec", "spec.podTemplate.spec"
-	list := []target{
-		{pod, pointer, field, []string{"automountServiceAccountToken"}, false},
-		{pod, pointer, field, []string{"enableServiceLinks"}, false},
-	}
-	if class := r.Tier.RuntimeClass.Select(r.RuntimeClasses.Has); class != "" {
-		list = append(list, target{pod, pointer, field, []string{"runtimeClassName"}, class})
-	}
-	if isWindows(pod) {
-		return list
-	}
-	list = append(list, target{pod, pointer, field, []string{"securityContext", "seccompProfile"}, map[string]any{"type": "RuntimeDefault"}})
-	for _, name := range []string{"containers", "initContainers"} {
+	list := r.ofPod(pod)
+	for _, name := range []string{"containers", "initContainers", "ephemeralContainers"} {
 		members, _ := pod[name].([]any)
 		for i, element := range members {
 			container, ok := element.(map[string]any)
@@ -77,24 +81,100 @@ func targets(r Request) []target {
 				continue
 			}
 			index := strconv.Itoa(i)
-			at := target{base: container, pointer: pointer + "/" + name + "/" + index, field: field + "." + name + "[" + index + "]"}
-			list = append(list, ofContainer(at, r.Tier.DropCapabilities)...)
+			at := target{base: container, pointer: podPointer + "/" + name + "/" + index, field: podField + "." + name + "[" + index + "]"}
+			if !isWindows(pod) {
+				list = append(list, r.ofContainer(at)...)
+			}
+			if name != "ephemeralContainers" { // these have no resources of their own
+				list = append(list, r.ofResources(at, pod)...)
+			}
 		}
 	}
 	return list
 }
 
-func ofContainer(at target, drop []string) []target {
+// podPointer and podField are where the Pod is, as a JSON Pointer and as a field path.
+const (
+	podPointer = "/spec/podTemplate/spec"
+	podField   = "spec.podTemplate.spec"
+)
+
+// ofPod are the fields of the Pod itself.
+func (r Request) ofPod(pod map[string]any) []target {
 	var list []target
-	if !needsEscalation(at.base) {
-		escalation := at
-		escalation.path, escalation.value = []string{"securityContext", "allowPrivilegeEscalation"}, false
-		list = append(list, escalation)
+	add := func(value any, path ...string) {
+		list = append(list, target{base: pod, pointer: podPointer, field: podField, path: path, value: value})
 	}
-	if len(drop) > 0 {
-		capabilities := at
-		capabilities.path, capabilities.value = []string{"securityContext", "capabilities", "drop"}, toAny(drop)
-		list = append(list, capabilities)
+	hardening := r.Tier.Hardening
+	if hardening.Token.Sets() {
+		add(false, "automountServiceAccountToken")
+	}
+	if hardening.ServiceLinks.Sets() {
+		add(false, "enableServiceLinks")
+	}
+	class := r.Tier.RuntimeClass.Select(r.RuntimeClasses.Has)
+	if class != "" {
+		add(class, fieldRuntimeClass)
+	}
+	if accounts := r.Tier.ServiceAccounts; len(accounts) > 0 && !slices.Contains(accounts, "default") && isUnset(pod["serviceAccount"]) {
+		add(accounts[0], fieldServiceAccount)
+	}
+	if isWindows(pod) {
+		return list
+	}
+	if own, _ := pod[fieldRuntimeClass].(string); own != "" {
+		class = own
+	}
+	if entry, _ := r.Tier.RuntimeClass.Class(class); entry.HostUsers != nil && hardening.UserNamespaces.Sets() && !needsHostUsers(pod) {
+		add(*entry.HostUsers, "hostUsers")
+	}
+	if hardening.Seccomp.Sets() {
+		add(map[string]any{"type": "RuntimeDefault"}, "securityContext", "seccompProfile")
+	}
+	return list
+}
+
+func isUnset(name any) bool {
+	return name == nil || name == ""
+}
+
+// needsHostUsers reports whether the apiserver would refuse the Pod with a user
+// namespace. The verdict on what it asks for is validation's.
+func needsHostUsers(pod map[string]any) bool {
+	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC"} {
+		if pod[name] == true {
+			return true
+		}
+	}
+	for _, name := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		members, _ := pod[name].([]any)
+		for _, element := range members {
+			container, _ := element.(map[string]any)
+			if devices, _ := container["volumeDevices"].([]any); len(devices) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ofContainer are the fields of a container that Windows does not know.
+func (r Request) ofContainer(container target) []target {
+	var list []target
+	add := func(value any, path ...string) {
+		field := container
+		field.path, field.value = append([]string{"securityContext"}, path...), value
+		list = append(list, field)
+	}
+	hardening := r.Tier.Hardening
+	if hardening.PrivilegeEscalation.Sets() && !needsEscalation(container.base) {
+		add(false, "allowPrivilegeEscalation")
+	}
+	if drop := r.Tier.DropCapabilities; len(drop) > 0 && hardening.Capabilities.Sets() {
+		add(toAny(drop), "capabilities", "drop")
+	}
+	if hardening.ReadOnlyRoot().Sets() {
+		add(true, "readOnlyRootFilesystem")
 	}
 	return list
 }

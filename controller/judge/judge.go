@@ -137,7 +137,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 			return Judgement{}, err
 		}
 	}
-	pod := effectiveOf(q, template)
+	pod := effectiveOf(q, template, known)
 	now := j.Clock.Now()
 	findings := ofFaults(validation.Validate(validation.Input{
 		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old,
@@ -181,15 +181,23 @@ func (j *Judge) references(ctx context.Context, q Question) (pool, template map[
 	return pool, template, err
 }
 
-func effectiveOf(q Question, template map[string]any) effective.Result {
+// effectiveOf is the Pod that the object would run. What it borrows from a template is
+// hardened as the Sandbox will be that is made of it, since the tier may be another than
+// when the template was stored.
+func effectiveOf(q Question, template map[string]any, known Facts) effective.Result {
+	var pod effective.Result
 	switch q.Kind {
 	case engine.KindSandboxClaim:
-		return effective.OfClaim(q.Object, template)
+		pod = effective.OfClaim(q.Object, template)
 	case engine.KindSandboxWarmPool:
-		return effective.OfPool(template)
+		pod = effective.OfPool(template)
 	default:
 		return effective.OfOwn(q.Object)
 	}
+	if pod.Pod != nil && known.TierKnown {
+		defaults.Harden(pod.Pod, known.Tier, known.Classes.Usable)
+	}
+	return pod
 }
 
 // documentOf is the object together with the Pod that it borrows.

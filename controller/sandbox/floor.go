@@ -4,12 +4,14 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/ceilings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
@@ -29,7 +31,22 @@ func floorRefusals(pod *corev1.Pod, tier config.Tier, allowed config.Identity) f
 	refusals = append(refusals, containerRefusals(spec, at)...)
 	refusals = append(refusals, identityRefusals(spec, at, allowed)...)
 	refusals = append(refusals, standardsRefusals(pod, tier.PodSecurity)...)
-	return append(refusals, runtimeClassRefusals(spec, at, tier.RuntimeClass)...)
+	refusals = append(refusals, runtimeClassRefusals(spec, at, tier.RuntimeClass)...)
+	return append(refusals, ceilingRefusals(spec, at, tier, refusals)...)
+}
+
+// ceilingRefusals are what goes beyond the tier, but for fields that are refused already.
+func ceilingRefusals(pod *corev1.PodSpec, at *field.Path, tier config.Tier, before field.ErrorList) field.ErrorList {
+	var refusals field.ErrorList
+	for _, breach := range ceilings.OfPod(pod, at, tier) {
+		if slices.ContainsFunc(before, func(refused *field.Error) bool { return refused.Field == breach.Field }) {
+			continue
+		}
+		refusal := *breach.Error
+		refusal.Detail += ": " + strings.ToLower(breach.Remedy[:1]) + strings.TrimSuffix(breach.Remedy[1:], ".")
+		refusals = append(refusals, &refusal)
+	}
+	return refusals
 }
 
 func hostNamespaceRefusals(pod *corev1.PodSpec, at *field.Path) field.ErrorList {

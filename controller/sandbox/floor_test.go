@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
@@ -97,6 +98,31 @@ func TestFloorRefusals(t *testing.T) {
 				t.Errorf("floorRefusals() (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// What goes beyond the tier is refused where the Pod is made, too, and once.
+func TestFloorHoldsTheCeilingsOfTheTier(t *testing.T) {
+	tier := config.Tier{
+		PodSecurity: config.PodSecurity{Deny: "baseline", Version: "v1.37"}, ServiceAccounts: []string{"agent"},
+		Hardening: config.Hardening{Token: config.Require, RootFilesystem: config.Require},
+		Resources: config.Resources{Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}},
+	}
+	pod := hardened(func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = new(true) })
+	const at = "spec.podTemplate.spec."
+	want := []string{
+		at + `automountServiceAccountToken: Invalid value: true: a sandbox gets no credentials of the cluster: set it to false`,
+		at + `containers[0].securityContext.readOnlyRootFilesystem: Invalid value: "": in this tier the root file system of a container is read-only: ` +
+			`set it to true, and mount an emptyDir where files are written`,
+		at + `serviceAccountName: Invalid value: "": Pods of this tier may not run as ServiceAccount "default": set it to one of: agent`,
+		at + `containers[0].resources.limits[memory]: Invalid value: "": the tier gives a Pod 1Gi of memory, so each container needs a limit: set a limit above 0`,
+	}
+	var got []string
+	for _, refusal := range floorRefusals(pod, tier, config.Identity{}) {
+		got = append(got, refusal.Error())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("floorRefusals() (-want +got):\n%s", diff)
 	}
 }
 

@@ -26,7 +26,7 @@ func checkOwners(in Input) []Fault {
 	for i, element := range listAt(in.Object, "metadata", "ownerReferences") {
 		owner, _ := element.(map[string]any)
 		known := slices.ContainsFunc(before, func(old any) bool { return reflect.DeepEqual(old, element) })
-		if known || !controlledByUs(owner) {
+		if known || !isOurs(element) {
 			continue
 		}
 		faults = append(faults, Fault{
@@ -39,7 +39,9 @@ func checkOwners(in Input) []Fault {
 	return faults
 }
 
-func controlledByUs(owner map[string]any) bool {
+// isOurs reports whether an owner reference makes one of our kinds the controller.
+func isOurs(reference any) bool {
+	owner, _ := reference.(map[string]any)
 	group, _, _ := strings.Cut(textAt(owner, "apiVersion"), "/")
 	return owner["controller"] == true && (group == agentsv1beta1.GroupName || group == extensionsv1beta1.GroupName)
 }
@@ -54,10 +56,7 @@ func checkControlled(in Input) []Fault {
 		return nil
 	}
 	owners := listAt(in.OldObject, "metadata", "ownerReferences")
-	index := slices.IndexFunc(owners, func(element any) bool {
-		owner, _ := element.(map[string]any)
-		return controlledByUs(owner)
-	})
+	index := slices.IndexFunc(owners, isOurs)
 	if index < 0 {
 		return nil
 	}

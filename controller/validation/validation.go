@@ -36,6 +36,7 @@ const (
 	RuleEgressProfile    = "egress-profile"
 	RuleRuntimeRequired  = "runtimeclass-required"
 	RuleRuntimeExists    = "runtimeclass-exists"
+	RuleLifetime         = "tier-lifetime"
 	RuleReference        = "reference"
 	RuleClaim            = "claim-injection"
 )
@@ -104,7 +105,7 @@ type Input struct {
 // Validate lists every fault of the object, in a stable order.
 func Validate(in Input) []Fault {
 	checks := []func(Input) []Fault{
-		checkTier, checkEgressProfile, checkRuntimeClass,
+		checkTier, checkEgressProfile, checkRuntimeClass, checkCeilings, checkLifetime,
 		checkNames, checkCollision,
 		checkReservedMetadata, checkPodMetadata, checkVolumeMetadata, checkClaimMetadata,
 		checkOwners, checkControlled,

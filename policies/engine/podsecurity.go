@@ -89,6 +89,7 @@ func (p *podSecurity) demands(in Input) []demand {
 	if tier != nil {
 		ask(parseLevel(tier["deny"]), version, Deny)
 		ask(parseLevel(tier["warn"]), version, Warn)
+		ask(parseLevel(tier["audit"]), version, Audit)
 	}
 	for _, own := range []struct {
 		level, version string

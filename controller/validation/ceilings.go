@@ -1,0 +1,38 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	podsecurity "k8s.io/pod-security-admission/api"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/ceilings"
+)
+
+// checkCeilings refuses a Pod that goes beyond its tier, as the Sandbox reconciler does
+// once more before it makes it.
+func checkCeilings(in Input) []Fault {
+	if in.Effective.Pod == nil || !in.TierKnown {
+		return nil
+	}
+	at := field.NewPath(in.Effective.Path, "spec")
+	var spec corev1.PodSpec
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objectAt(in.Effective.Pod, "spec"), &spec); err != nil {
+		if in.Tier.PodSecurity.Deny != string(podsecurity.LevelPrivileged) {
+			return nil // the Pod Security level refuses it, and says why
+		}
+		return []Fault{{
+			Rule:   ceilings.RuleHardening,
+			Error:  field.Invalid(at, "", "the Pod cannot be read: "+err.Error()),
+			Remedy: "Give every field of the Pod the type that Kubernetes documents for it.",
+		}}
+	}
+	var faults []Fault
+	for _, breach := range ceilings.OfPod(&spec, at, in.Tier) {
+		faults = append(faults, Fault{Rule: breach.Rule, Error: breach.Error, Remedy: breach.Remedy})
+	}
+	return faults
+}

@@ -5,9 +5,11 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -200,25 +202,60 @@ func evaluate(ctx context.Context, j judgement, req request, stop topdown.Cancel
 	if len(results) != 1 {
 		return outcome{err: errors.New("it gave no result")}
 	}
-	columns, ok := results[0].Bindings[resultVar].([]any)
-	if !ok || len(columns) != len(j.columns) {
+	o = j.read(results[0].Bindings, req.variant)
+	if o.err == nil && len(builtinErrors) > 0 {
+		o.err = &builtinErrors[0]
+	}
+	return o
+}
+
+// read makes findings of what the query gave.
+func (j judgement) read(bindings rego.Vars, v *variant) (o outcome) {
+	add := func(c column, raw any) {
+		if enforcement := v.enforcement[c.rule.info.ID]; enforcement != Off {
+			o.findings = append(o.findings, c.finding(raw, enforcement))
+		}
+	}
+	sets, ok := bindings[setsVar].([]any)
+	if !ok || len(sets) != len(j.sets) {
 		return outcome{err: errors.New("it gave no list of findings")}
 	}
-	for i, c := range j.columns {
-		enforcement := req.variant.enforcement[c.rule.info.ID]
-		if enforcement == Off {
-			continue
-		}
-		found, ok := columns[i].([]any)
+	for i, c := range j.sets {
+		found, ok := sets[i].([]any)
 		if !ok {
 			return outcome{err: fmt.Errorf("%s is not a set", c.entry)}
 		}
 		for _, raw := range found {
-			o.findings = append(o.findings, c.finding(raw, enforcement))
+			add(c, raw)
 		}
 	}
-	if len(builtinErrors) > 0 {
-		o.err = &builtinErrors[0]
+	pairs, ok := bindings[pairsVar].([]any)
+	if !ok && len(j.pairs) > 0 {
+		return outcome{err: errors.New("it gave no findings")}
+	}
+	for _, raw := range pairs {
+		c, finding, err := j.pair(raw)
+		if err != nil {
+			return outcome{err: err}
+		}
+		add(c, finding)
 	}
 	return o
+}
+
+// pair reads the number of a column and a finding of it.
+func (j judgement) pair(raw any) (column, any, error) {
+	pair, ok := raw.([]any)
+	if !ok || len(pair) != 2 {
+		return column{}, nil, fmt.Errorf("it gave %s, not a finding", textOf(raw))
+	}
+	number, ok := pair[0].(json.Number)
+	if !ok {
+		return column{}, nil, fmt.Errorf("it gave %s, not a finding", textOf(raw))
+	}
+	index, err := strconv.Atoi(number.String())
+	if err != nil || index < 0 || index >= len(j.pairs) {
+		return column{}, nil, fmt.Errorf("it gave a finding of rule %s", number)
+	}
+	return j.pairs[index], pair[1], nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
-	"github.com/open-policy-agent/opa/v1/storage"
 )
 
 // set is one complete set of rules and configuration. It never changes.
@@ -21,6 +20,7 @@ type set struct {
 	digest string
 	// rules are all that loaded, by id.
 	rules    map[string]*rule
+	helpers  map[string]*ast.Module
 	programs map[string]*program
 	compiler *ast.Compiler
 	// held are the rules in quarantine.
@@ -45,10 +45,12 @@ type program struct {
 	alone []judgement
 }
 
-// judgement is a query whose result is a list of sets of findings, one for each column.
+// judgement is a query for the findings of some rules.
 type judgement struct {
-	columns []column
-	query   rego.PreparedEvalQuery
+	// pairs are the columns whose findings are pairs in one set, see togetherModule; sets are those that
+	// have a set each.
+	pairs, sets []column
+	query       rego.PreparedEvalQuery
 }
 
 type column struct {
@@ -56,8 +58,24 @@ type column struct {
 	entry string
 }
 
-// resultVar is the variable of the query that holds the list.
-const resultVar = "findings"
+func (r *rule) columns() []column {
+	var columns []column
+	for _, entry := range r.entries {
+		columns = append(columns, column{rule: r, entry: entry})
+	}
+	return columns
+}
+
+// needsOwnInput says whether the parameters have to be put into the input for the rule.
+func (r *rule) needsOwnInput() bool {
+	return r.passesParameters && len(r.info.Schema) > 0
+}
+
+// Variables of the query that hold the set of pairs and the list of sets.
+const (
+	pairsVar = "pairs"
+	setsVar  = "sets"
+)
 
 func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cfg Configuration, held map[string]bool) (*set, error) {
 	compiler, err := compileAll(loaded.helpers, rules)
@@ -65,7 +83,8 @@ func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cf
 		return nil, err
 	}
 	s := &set{
-		rules: rules, compiler: compiler, broken: loaded.broken, pss: newPodSecurity(cfg), overrides: cfg.Overrides, exemptions: cfg.Exemptions,
+		rules: rules, helpers: loaded.helpers, compiler: compiler, broken: loaded.broken, pss: newPodSecurity(cfg),
+		overrides: cfg.Overrides, exemptions: cfg.Exemptions,
 	}
 	return s, s.prepareAll(ctx, held)
 }
@@ -73,7 +92,8 @@ func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cf
 // without returns the set without the rules that are held.
 func (s *set) without(ctx context.Context, held map[string]bool) (*set, error) {
 	next := &set{
-		digest: s.digest, rules: s.rules, compiler: s.compiler, broken: s.broken, pss: s.pss, overrides: s.overrides, exemptions: s.exemptions,
+		digest: s.digest, rules: s.rules, helpers: s.helpers, compiler: s.compiler, broken: s.broken, pss: s.pss,
+		overrides: s.overrides, exemptions: s.exemptions,
 	}
 	return next, next.prepareAll(ctx, held)
 }
@@ -81,14 +101,15 @@ func (s *set) without(ctx context.Context, held map[string]bool) (*set, error) {
 // prepareAll builds the queries of every kind.
 func (s *set) prepareAll(ctx context.Context, held map[string]bool) error {
 	s.held, s.programs = held, map[string]*program{}
-	store := requestStore{}
 	alone := map[string]judgement{}
 	var err error
 	for _, id := range slices.Sorted(maps.Keys(s.rules)) {
-		if alone[id], err = prepare(ctx, s.compiler, store, s.rules[id]); err != nil {
+		if alone[id], err = prepare(ctx, s.compiler, "", judgement{sets: s.rules[id].columns()}); err != nil {
 			return fmt.Errorf("rule %s: %w", id, err)
 		}
 	}
+	together := map[string]judgement{}
+	pairs := map[string][]column{}
 	for _, kind := range kinds {
 		p := &program{}
 		for _, id := range slices.Sorted(maps.Keys(s.rules)) {
@@ -103,36 +124,54 @@ func (s *set) prepareAll(ctx context.Context, held map[string]bool) error {
 			p.rules = append(p.rules, r)
 			p.alone = append(p.alone, alone[id])
 		}
-		if p.together, err = prepare(ctx, s.compiler, store, p.rules...); err != nil {
+		s.programs[kind], together[kind] = p, splitColumns(p.rules)
+		pairs[kind] = together[kind].pairs
+	}
+	compiler, err := compileTogether(s.helpers, s.rules, s.compiler, pairs)
+	if err != nil {
+		return fmt.Errorf("put the rules together: %w", err)
+	}
+	for _, kind := range kinds {
+		if s.programs[kind].together, err = prepare(ctx, compiler, kind, together[kind]); err != nil {
 			return fmt.Errorf("rules of %s: %w", kind, err)
 		}
-		s.programs[kind] = p
 	}
 	return nil
 }
 
-// prepare builds one query for the rules.
-func prepare(ctx context.Context, compiler *ast.Compiler, store storage.Store, rules ...*rule) (judgement, error) {
+func splitColumns(rules []*rule) judgement {
 	var j judgement
-	var expressions, elements []string
 	for _, r := range rules {
-		for _, entry := range r.entries {
-			element := r.module.Package.Path.Append(ast.StringTerm(entry)).String()
-			if r.passesParameters && len(r.info.Schema) > 0 {
-				variable := fmt.Sprintf("x%d", len(elements))
-				expressions = append(expressions, fmt.Sprintf("%s = %s with input.parameters as data.parameters[%q]",
-					variable, element, r.info.ID))
-				element = variable
-			}
-			elements = append(elements, element)
-			j.columns = append(j.columns, column{rule: r, entry: entry})
+		if r.needsOwnInput() {
+			j.sets = append(j.sets, r.columns()...)
+		} else {
+			j.pairs = append(j.pairs, r.columns()...)
 		}
 	}
-	expressions = append(expressions, fmt.Sprintf("%s = [%s]", resultVar, strings.Join(elements, ", ")))
+	return j
+}
+
+// prepare builds the query for the columns.
+func prepare(ctx context.Context, compiler *ast.Compiler, kind string, j judgement) (judgement, error) {
+	var expressions, elements []string
+	if len(j.pairs) > 0 {
+		expressions = append(expressions, fmt.Sprintf("%s = data.%s[%q].%s", pairsVar, togetherRoot, kind, togetherRule))
+	}
+	for i, c := range j.sets {
+		element := c.rule.module.Package.Path.Append(ast.StringTerm(c.entry)).String()
+		if c.rule.needsOwnInput() {
+			variable := fmt.Sprintf("x%d", i)
+			expressions = append(expressions, fmt.Sprintf("%s = %s with input.parameters as data.parameters[%q]",
+				variable, element, c.rule.info.ID))
+			element = variable
+		}
+		elements = append(elements, element)
+	}
+	expressions = append(expressions, fmt.Sprintf("%s = [%s]", setsVar, strings.Join(elements, ", ")))
 	var err error
 	j.query, err = rego.New(
 		rego.Compiler(compiler),
-		rego.Store(store),
+		rego.Store(requestStore{}),
 		rego.Query(strings.Join(expressions, "; ")),
 	).PrepareForEval(ctx)
 	return j, err

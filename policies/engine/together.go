@@ -1,0 +1,59 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// The rules of a kind are evaluated as one: a set of pairs, the number of a column and a finding of it. What
+// a rule costs that finds nothing is then its own conditions, without the bookkeeping of a document for each.
+const (
+	togetherRoot = "together"
+	togetherRule = "found"
+)
+
+// togetherModule puts the entry points of the columns into one rule. It takes them as the compiler left them,
+// where every reference is written out, so that they mean the same in another package.
+func togetherModule(compiler *ast.Compiler, kind string, columns []column) *ast.Module {
+	module := &ast.Module{Package: &ast.Package{
+		Path: ast.Ref{ast.DefaultRootDocument, ast.StringTerm(togetherRoot), ast.StringTerm(kind)},
+	}}
+	module.SetRegoVersion(ast.RegoV1)
+	for i, c := range columns {
+		for _, r := range compiler.Modules[c.rule.file()].Rules {
+			if r.Head.Ref()[0].Value.Compare(ast.Var(c.entry)) != 0 {
+				continue
+			}
+			own := r.Copy()
+			head := ast.RefHead(ast.Ref{ast.VarTerm(togetherRule)})
+			head.Key = ast.ArrayTerm(ast.InternedTerm(i), own.Head.Key)
+			head.Location, own.Head, own.Module, own.Annotations = own.Head.Location, head, module, nil
+			module.Rules = append(module.Rules, own)
+		}
+	}
+	return module
+}
+
+// compileTogether compiles the rules of every kind as one, beside the helpers and what the rules call.
+func compileTogether(helpers map[string]*ast.Module, rules map[string]*rule, compiler *ast.Compiler, columns map[string][]column) (*ast.Compiler, error) {
+	modules := maps.Clone(helpers)
+	for _, r := range rules {
+		modules[r.file()] = r.module
+	}
+	for _, kind := range slices.Sorted(maps.Keys(columns)) {
+		if m := togetherModule(compiler, kind, columns[kind]); len(m.Rules) > 0 {
+			modules[togetherRoot+"/"+strings.ToLower(kind)] = m
+		}
+	}
+	whole := newCompiler().WithStrict(false)
+	if whole.Compile(modules); whole.Failed() {
+		return nil, whole.Errors
+	}
+	return whole, nil
+}

@@ -64,8 +64,7 @@ func addFieldNames(t reflect.Type, names map[string]bool, seen map[reflect.Type]
 	}
 }
 
-// converter makes values of Rego from decoded JSON. It allocates in blocks, since most of what a
-// decision costs beside the rules is the conversion of its input.
+// converter makes values of Rego from decoded JSON, for what most rules look at. It allocates in blocks.
 type converter struct {
 	terms []ast.Term
 	// pairs is a stack of the members of the objects that are being made.
@@ -147,39 +146,44 @@ func (c *converter) array(members []any) (*ast.Term, error) {
 	return c.term(ast.NewArray(elements...)), nil
 }
 
-// termCache remembers what texts that come again and again stand for. It forgets everything when it
-// is full, and does not take long texts.
-type termCache struct {
-	mu    sync.RWMutex
-	terms map[string]*ast.Term
-	make  func(text string) *ast.Term
+// cache remembers what keys that come again and again stand for. It forgets everything when it is full.
+type cache[K comparable, V any] struct {
+	mu      sync.RWMutex
+	entries map[K]V
+	make    func(key K) V
 }
 
 const (
 	cacheEntries = 4096
-	cacheText    = 512
+	// cacheText is how long a text may be that is remembered.
+	cacheText = 512
 )
 
-func newTermCache(create func(string) *ast.Term) *termCache {
-	return &termCache{terms: map[string]*ast.Term{}, make: create}
+func newCache[K comparable, V any](create func(K) V) *cache[K, V] {
+	return &cache[K, V]{entries: map[K]V{}, make: create}
 }
 
-func (c *termCache) of(text string) *ast.Term {
+func (c *cache[K, V]) of(key K) V {
 	c.mu.RLock()
-	term, ok := c.terms[text]
+	value, ok := c.entries[key]
 	c.mu.RUnlock()
 	if ok {
-		return term
+		return value
 	}
-	term = c.make(text)
-	if len(text) > cacheText {
-		return term
-	}
+	value = c.make(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.terms) >= cacheEntries {
-		clear(c.terms)
+	if len(c.entries) >= cacheEntries {
+		clear(c.entries)
 	}
-	c.terms[strings.Clone(text)] = term
-	return term
+	c.entries[key] = value
+	return value
+}
+
+// ofText is of, for a text that may be too long to remember.
+func ofText[V any](c *cache[string, V], text string) V {
+	if len(text) > cacheText {
+		return c.make(text)
+	}
+	return c.of(text)
 }

@@ -97,8 +97,10 @@ func (e *Engine) enter(ctx context.Context) (leave func(), err error) {
 type request struct {
 	documents documents
 	variant   *variant
-	value     ast.Value
-	now       time.Time
+	// fields are those of the input. Each run makes values of them for itself: one that was left behind may
+	// still do so.
+	fields map[string]any
+	now    time.Time
 }
 
 // judge evaluates all rules together, and each alone when that gives no clean answer: a fault of
@@ -111,14 +113,14 @@ func (e *Engine) judge(ctx context.Context, s *set, p *program, v *variant, in I
 	if len(p.rules) == 0 {
 		return findings
 	}
-	value, err := e.reader.inputValue(in)
+	fields, err := e.reader.inputFields(in)
 	if err != nil {
 		for _, r := range p.rules {
 			findings = append(findings, v.failures(r, fmt.Errorf("read the object: %w", err))...)
 		}
 		return findings
 	}
-	req := request{variant: v, value: value, now: in.Now, documents: documents{
+	req := request{variant: v, fields: fields, now: in.Now, documents: documents{
 		parameters: v.parameters, known: v.known, stock: &stock{inventory: e.inventory, namespace: in.Namespace.Name},
 	}}
 	found, err := e.run(ctx, e.budget/2, p.together, req)
@@ -191,7 +193,7 @@ func evaluate(ctx context.Context, j judgement, req request, stop topdown.Cancel
 	}()
 	var builtinErrors []topdown.Error
 	results, err := j.query.Eval(withDocuments(ctx, req.documents),
-		rego.EvalParsedInput(req.value),
+		rego.EvalParsedInput(ast.LazyObject(req.fields)),
 		rego.EvalTime(req.now),
 		rego.EvalExternalCancel(stop),
 		rego.EvalBuiltinErrorList(&builtinErrors),

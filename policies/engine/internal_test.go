@@ -80,7 +80,7 @@ func regoQuantity(tb testing.TB) func(text string) map[string]any {
 // quantityOf is what Go reads of the text.
 func quantityOf(tb testing.TB, text string) map[string]any {
 	tb.Helper()
-	value, err := ast.JSON(quantityTerm(text).Value)
+	value, err := ast.JSON(readQuantity(text).value)
 	if err != nil {
 		tb.Fatal(err)
 	}

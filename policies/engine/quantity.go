@@ -18,10 +18,14 @@ import (
 var quantityGrammar = regexp.MustCompile(
 	`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([KMGTPE]i|[numkMGTPE]|[eE][+-]?0*[0-9]{1,2})?$`)
 
-var notQuantity = ast.ObjectTerm(ast.Item(ast.InternedTerm("error"), ast.StringTerm("is not a quantity such as 500m, 2, 1.5Gi or 1e3")))
+const notQuantityReason = "is not a quantity such as 500m, 2, 1.5Gi or 1e3"
 
-// quantityTerm returns {milli, bytes}, whole numbers rounded away from zero, or {error}.
-func quantityTerm(text string) *ast.Term {
+var notQuantity = quantity{
+	value: ast.NewObject(ast.Item(ast.InternedTerm("error"), ast.StringTerm(notQuantityReason))), milli: new(big.Int),
+}
+
+// readQuantity reads {milli, bytes}, whole numbers rounded away from zero, or {error}.
+func readQuantity(text string) quantity {
 	if !quantityGrammar.MatchString(text) {
 		return notQuantity
 	}
@@ -30,12 +34,17 @@ func quantityTerm(text string) *ast.Term {
 		return notQuantity
 	}
 	amount := q.AsDec()
-	return ast.ObjectTerm(
-		ast.Item(ast.InternedTerm("milli"), whole(amount, 3)), ast.Item(ast.InternedTerm("bytes"), whole(amount, 0)))
+	milli := whole(amount, 3)
+	return quantity{milli: milli, valid: true, value: ast.NewObject(
+		ast.Item(ast.InternedTerm("milli"), number(milli)), ast.Item(ast.InternedTerm("bytes"), number(whole(amount, 0))),
+	)}
 }
 
 // whole returns the amount in units of ten to the minus scale.
-func whole(amount *inf.Dec, scale inf.Scale) *ast.Term {
-	rounded := new(inf.Dec).Round(amount, scale, inf.RoundUp)
-	return ast.NumberTerm(json.Number(new(big.Int).Set(rounded.UnscaledBig()).String()))
+func whole(amount *inf.Dec, scale inf.Scale) *big.Int {
+	return new(big.Int).Set(new(inf.Dec).Round(amount, scale, inf.RoundUp).UnscaledBig())
+}
+
+func number(n *big.Int) *ast.Term {
+	return ast.NumberTerm(json.Number(n.String()))
 }

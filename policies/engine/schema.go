@@ -94,7 +94,8 @@ func (s *schemas) ofRule(ruleKinds []string) map[string]any {
 		"namespace": object(map[string]any{"name": text, "labels": texts, "annotations": texts}),
 		"pod":       reference("pod"), "tier": anything, "environment": anything, "parameters": anything,
 		"containers": anything, "volumes": anything, "claims": anything, "images": anything, "resources": anything,
-		"quantities": anything,
+		"quantities": anything, "owners": anything, "totals": anything, "sizes": anything,
+		"faults": anything, "limited": anything, "highest": anything,
 	}
 	definitions := map[string]any{"pod": s.pod}
 	var judged any

@@ -78,7 +78,7 @@ func collectQuantities(document any, known ast.Object) {
 	switch d := document.(type) {
 	case string:
 		if quantityGrammar.MatchString(d) {
-			known.Insert(ast.StringTerm(d), quantityTerm(d))
+			known.Insert(ast.StringTerm(d), ast.NewTerm(readQuantity(d).value))
 		}
 	case []any:
 		for _, member := range d {

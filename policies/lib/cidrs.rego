@@ -5,12 +5,13 @@
 #   a range is checked before they see it.
 package lib.cidrs
 
+import data.lib.pods
 import data.lib.values
 
 # METADATA
 # description: The ipBlocks of the egress rules of a template, by field path.
 blocks[path] := block if {
-	some i, rule in values.collection_at(input, ["object", "spec", "networkPolicy", "egress"])
+	some i, rule in pods.object_spec.networkPolicy.egress
 	some j, peer in rule.to
 	block := values.given(peer, ["ipBlock"])
 	path := sprintf("spec.networkPolicy.egress[%v].to[%v].ipBlock", [i, j])

@@ -4,24 +4,24 @@
 package lib.labels
 
 import data.lib.pods
-import data.lib.values
 
 # METADATA
-# description: Each place that gives a Pod labels and annotations, with the paths of both.
-of_pods := [
-	{
-		"labels": values.object_at(pods.metadata, ["labels"]),
-		"annotations": values.object_at(pods.metadata, ["annotations"]),
-		"path": sprintf("%s.metadata.labels", [pods.prefix]),
-		"annotations_path": sprintf("%s.metadata.annotations", [pods.prefix]),
-	},
-	{
-		"labels": values.object_at(input, ["object", "spec", "additionalPodMetadata", "labels"]),
-		"annotations": values.object_at(input, ["object", "spec", "additionalPodMetadata", "annotations"]),
-		"path": "spec.additionalPodMetadata.labels",
-		"annotations_path": "spec.additionalPodMetadata.annotations",
-	},
-]
+# description: The labels that a Pod gets, by the field path of the mapping that gives them.
+of_pods[path] := labels if {
+	labels := pods.metadata.labels
+	path := sprintf("%s.metadata.labels", [pods.prefix])
+}
+
+of_pods["spec.additionalPodMetadata.labels"] := pods.object_spec.additionalPodMetadata.labels
+
+# METADATA
+# description: The annotations that a Pod gets, by the field path of the mapping that gives them.
+annotations_of_pods[path] := annotations if {
+	annotations := pods.metadata.annotations
+	path := sprintf("%s.metadata.annotations", [pods.prefix])
+}
+
+annotations_of_pods["spec.additionalPodMetadata.annotations"] := pods.object_spec.additionalPodMetadata.annotations
 
 # METADATA
 # description: The domain of a key, empty when it has none.

@@ -5,17 +5,26 @@
 #   a claim would run. Field paths are relative to the object that the user applied.
 package lib.pods
 
-import data.lib.values
+# Input is referred to as it stands, here and in the other helpers: passed to a function, all of it would be
+# read.
+spec := input.pod.spec if {
+	is_object(input.pod.spec)
+} else := {}
 
-spec := values.object_at(input, ["pod", "spec"])
+metadata := input.pod.metadata if {
+	is_object(input.pod.metadata)
+} else := {}
 
-metadata := values.object_at(input, ["pod", "metadata"])
+# METADATA
+# description: >-
+#   The spec of the object itself. It is not referred to directly, because not every kind has every field.
+object_spec := object.get(input, ["object", "spec"], {})
 
 # METADATA
 # description: Path of the Pod template within the object, for example spec.podTemplate.
-prefix := path if {
-	path := values.string_at(input, ["pod_path"])
-	path != ""
+prefix := input.pod_path if {
+	is_string(input.pod_path)
+	input.pod_path != ""
 } else := "spec.podTemplate"
 
 # METADATA
@@ -30,6 +39,6 @@ field(name) := sprintf("%s.%s", [field_prefix, name])
 # description: >-
 #   Whether there is a Pod to judge. A pool or claim whose template does not exist yet has none; a
 #   Sandbox or SandboxTemplate always has one, be it empty.
-judged if is_object(object.get(input, "pod", null))
+judged if is_object(input.pod)
 
-judged if not object.get(input, "kind", "") in {"SandboxWarmPool", "SandboxClaim"}
+judged if not input.kind in {"SandboxWarmPool", "SandboxClaim"}

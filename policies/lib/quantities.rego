@@ -42,6 +42,61 @@ positive(quantity) if quantity.milli > 0
 
 # METADATA
 # description: >-
+#   The amounts among the resources that are no quantity or less than zero, by field path: whose they are (owner,
+#   bound and resource), and the reason. The server lists them beforehand in input.faults; without that the same
+#   answer is computed here.
+faults := input.faults if {
+	is_object(input.faults)
+} else := {field: fault |
+	some path, bounds in resources
+	some bound, named in bounds
+	some resource, quantity in named
+	reason := fault_of(quantity)
+	field := sprintf("%s.resources.%s.%s", [path, bound, resource])
+	fault := {"owner": path, "bound": bound, "resource": resource, "reason": reason}
+}
+
+fault_of(quantity) := quantity.error
+
+fault_of(quantity) := "is less than zero" if quantity.milli < 0
+
+# METADATA
+# description: >-
+#   Who has a limit above zero, by resource and field path. The server lists them beforehand in input.limited;
+#   without that the same answer is computed here.
+limited := input.limited if {
+	is_object(input.limited)
+} else := {resource: owners |
+	some bounds in resources
+	some resource, _ in bounds.limits
+	owners := {path: true | some path, other in resources; other.limits[resource].milli > 0}
+	count(owners) > 0
+}
+
+# METADATA
+# description: >-
+#   The most, in milli, that anybody has as limit or request, by resource; what is no quantity counts as zero.
+#   The server finds it beforehand in input.highest; without that the same answer is computed here.
+highest := input.highest if {
+	is_object(input.highest)
+} else := {resource: most |
+	some bounds in resources
+	some named in bounds
+	some resource, _ in named
+	most := max([object.get(quantity, "milli", 0) | some other in resources; some amounts_of in other; quantity := amounts_of[resource]])
+}
+
+# METADATA
+# description: Where more of a resource is limited or requested than so many milli, as pairs of path and bound.
+above(resource, milli) := {[path, bound] |
+	highest[resource] > milli
+	some path, bounds in resources
+	some bound, named in bounds
+	named[resource].milli > milli
+}
+
+# METADATA
+# description: >-
 #   The quantity that a parameter stands for, see at. The server reads those of parameters when it loads them;
 #   without that the same answer is computed here.
 of(written) := quantity if {

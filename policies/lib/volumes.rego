@@ -39,7 +39,7 @@ claims := input.claims if {
 } else := object.union(own_claims, ephemeral_claims)
 
 own_claims[path] := spec if {
-	some index, template in values.collection_at(input, ["object", "spec", "volumeClaimTemplates"])
+	some index, template in pods.object_spec.volumeClaimTemplates
 	path := sprintf("spec.volumeClaimTemplates[%v].spec", [index])
 	spec := values.object_at(template, ["spec"])
 }

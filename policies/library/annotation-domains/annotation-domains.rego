@@ -24,14 +24,14 @@ package policies.library.annotation_domains
 import data.lib.labels
 
 deny contains finding if {
-	some source in labels.of_pods
-	some key, value in source.annotations
+	some path, annotations in labels.annotations_of_pods
+	some key, value in annotations
 	domain := labels.domain(key)
 	domain != ""
 	not known(domain)
 	finding := {
 		"message": sprintf("annotations of %s are not allowed", [domain]),
-		"field": sprintf("%s[%s]", [source.annotations_path, key]),
+		"field": sprintf("%s[%s]", [path, key]),
 		"value": value,
 	}
 }

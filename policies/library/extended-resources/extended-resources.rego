@@ -25,11 +25,12 @@ import data.lib.containers
 import data.lib.quantities
 
 deny contains finding if {
-	some path, bounds in quantities.resources
-	some bound, amounts in bounds
-	some resource, _ in amounts
+	some resource, _ in quantities.highest
 	not resource in {"cpu", "memory", "ephemeral-storage"}
 	not allowed(resource)
+	some path, bounds in quantities.resources
+	some bound, amounts in bounds
+	amounts[resource]
 	finding := {
 		"message": sprintf("the resource %s is not allowed", [resource]),
 		"field": sprintf("%s.resources.%s.%s", [path, bound, resource]),

@@ -31,8 +31,8 @@ import data.lib.values
 deny contains finding if {
 	some path, container in containers.started
 	some resource in required
-	not limited[path][resource]
-	not limited[pods.field_prefix][resource]
+	not quantities.limited[resource][path]
+	not quantities.limited[resource][pods.field_prefix]
 	finding := {
 		"message": sprintf("%s has no %s limit", [containers.label(container), resource]),
 		"field": sprintf("%s.resources.limits.%s", [path, resource]),
@@ -43,8 +43,3 @@ deny contains finding if {
 default required := ["cpu", "memory"]
 
 required := values.given(input.parameters, ["resources"])
-
-limited := {path: resources |
-	some path, bounds in quantities.resources
-	resources := {resource | some resource, quantity in bounds.limits; quantity.milli > 0}
-}

@@ -22,8 +22,6 @@
 #       default: []
 package policies.library.managed_network
 
-import data.lib.values
-
 deny contains finding if {
 	value := input.object.spec.networkPolicyManagement
 	not value in {null, "", "Managed"}
@@ -36,4 +34,4 @@ deny contains finding if {
 }
 
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.
-exempt if values.string_at(input, ["namespace", "name"]) in input.parameters.allowNamespaces
+exempt if input.namespace.name in input.parameters.allowNamespaces

@@ -30,23 +30,23 @@ package policies.library.max_resources
 import data.lib.containers
 import data.lib.pods
 import data.lib.quantities
+import data.lib.totals
 import data.lib.values
 
 deny contains finding if {
-	some path, bounds in quantities.resources
-	some bound, amounts in bounds
-	some resource, quantity in amounts
-	fault := wrong(resource, quantity)
-	finding := {
-		"message": sprintf("the amount of %s %s", [resource, fault]),
-		"field": sprintf("%s.resources.%s.%s", [path, bound, resource]),
-		"value": containers.owners[path].resources[bound][resource],
-	}
+	some fault in quantities.faults
+	finding := of_amount(fault.owner, fault.bound, fault.resource, fault.reason)
+}
+
+deny contains finding if {
+	some resource, most in ceilings("container")
+	some [path, bound] in quantities.above(resource, most.milli)
+	finding := of_amount(path, bound, resource, sprintf("is more than %s", [input.parameters.container[resource]]))
 }
 
 deny contains finding if {
 	some resource, most in ceilings("pod")
-	total(resource) > most.milli
+	totals.by_resource[resource] > most.milli
 	written := input.parameters.pod[resource]
 	finding := {
 		"message": sprintf("the containers together may use more %s than %s", [resource, written]),
@@ -55,37 +55,10 @@ deny contains finding if {
 	}
 }
 
-wrong(_, quantity) := quantity.error
-
-wrong(_, quantity) := "is less than zero" if quantity.milli < 0
-
-wrong(resource, quantity) := sprintf("is more than %s", [input.parameters.container[resource]]) if {
-	quantity.milli > of_a_container[resource].milli
+of_amount(path, bound, resource, fault) := {
+	"message": sprintf("the amount of %s %s", [resource, fault]),
+	"field": sprintf("%s.resources.%s.%s", [path, bound, resource]),
+	"value": containers.owners[path].resources[bound][resource],
 }
-
-of_a_container := ceilings("container")
 
 ceilings(of) := {resource: quantities.of(most) | some resource, most in values.object_at(input.parameters, [of])}
-
-# Init containers run one by one beside the sidecars, and before the containers.
-total(resource) := limits(resource, sidecars) + max([limits(resource, main), largest(resource)])
-
-limits(resource, paths) := sum([quantities.resources[path].limits[resource].milli | some path in paths])
-
-largest(resource) := max({0} | {quantities.resources[path].limits[resource].milli | some path in init})
-
-init contains path if {
-	some path, container in containers.started
-	contains(path, ".initContainers[")
-	not restarts(container)
-}
-
-sidecars contains path if {
-	some path, container in containers.started
-	contains(path, ".initContainers[")
-	restarts(container)
-}
-
-main := (object.keys(containers.started) - init) - sidecars
-
-restarts(container) if container.restartPolicy == "Always"

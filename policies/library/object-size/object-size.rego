@@ -40,23 +40,22 @@
 #       default: 65536
 package policies.library.object_size
 
-import data.lib.containers
 import data.lib.pods
-import data.lib.values
+import data.lib.sizes
 
 deny contains finding if {
-	some name, counted in parts
-	counted.number > most(name)
+	some name, part in parts
+	number := sizes.of_pod[part.size]
+	number > most(name)
 	finding := {
-		"message": sprintf("there are %d %s, at most %d are allowed", [counted.number, counted.of, most(name)]),
-		"field": counted.field,
-		"value": counted.number,
+		"message": sprintf("there are %d %s, at most %d are allowed", [number, part.of, most(name)]),
+		"field": sprintf("%s.%s", [pods.prefix, part.field]),
+		"value": number,
 	}
 }
 
 deny contains finding if {
-	some path, container in containers.by_path
-	number := count(values.collection_at(container, ["env"]))
+	some path, number in sizes.of_pod.env
 	number > most("maxEnv")
 	finding := {
 		"message": sprintf("there are %d environment variables, at most %d are allowed", [number, most("maxEnv")]),
@@ -66,29 +65,14 @@ deny contains finding if {
 }
 
 parts := {
-	"maxContainers": {"of": "containers", "field": pods.field("containers"), "number": count(containers.by_path)},
-	"maxVolumes": {"of": "volumes", "field": pods.field("volumes"), "number": count(values.collection_at(pods.spec, ["volumes"]))},
-	"maxAnnotationBytes": {
-		"of": "bytes of annotations",
-		"field": sprintf("%s.metadata.annotations", [pods.prefix]),
-		"number": sum([size |
-			some key, value in pods.metadata.annotations
-			size := count(key) + count(values.text(value))
-		]),
-	},
-	"maxCommandBytes": {
-		"of": "bytes of commands",
-		"field": pods.field("containers"),
-		"number": sum([count(values.text(word)) |
-			some container in containers.by_path
-			some list in ["command", "args"]
-			some word in container[list]
-		]),
-	},
+	"maxContainers": {"size": "containers", "of": "containers", "field": "spec.containers"},
+	"maxVolumes": {"size": "volumes", "of": "volumes", "field": "spec.volumes"},
+	"maxAnnotationBytes": {"size": "annotations", "of": "bytes of annotations", "field": "metadata.annotations"},
+	"maxCommandBytes": {"size": "commands", "of": "bytes of commands", "field": "spec.containers"},
 }
 
-most(name) := values.given_or(given, [name], 0)
-
-default given := {}
-
-given := input.parameters
+# Apart from the rule: within it, absent parameters would leave the whole rule undefined.
+most(name) := number if {
+	number := input.parameters[name]
+	number != null
+} else := 0

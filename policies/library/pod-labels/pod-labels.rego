@@ -24,12 +24,12 @@ package policies.library.pod_labels
 import data.lib.labels
 
 deny contains finding if {
-	some source in labels.of_pods
-	some key, value in source.labels
+	some path, given in labels.of_pods
+	some key, value in given
 	reserved(key, value)
 	finding := {
 		"message": sprintf("the label %s is reserved", [key]),
-		"field": sprintf("%s[%s]", [source.path, key]),
+		"field": sprintf("%s[%s]", [path, key]),
 		"value": value,
 	}
 }

@@ -23,13 +23,13 @@ package policies.library.runtime_annotations
 import data.lib.labels
 
 deny contains finding if {
-	some source in labels.of_pods
-	some key, value in source.annotations
+	some path, annotations in labels.annotations_of_pods
+	some key, value in annotations
 	steers(key)
 	not allowed(key)
 	finding := {
 		"message": sprintf("the annotation %s steers the container runtime", [key]),
-		"field": sprintf("%s[%s]", [source.annotations_path, key]),
+		"field": sprintf("%s[%s]", [path, key]),
 		"value": value,
 	}
 }

@@ -44,7 +44,7 @@ within(value, most) if {
 	value <= most
 }
 
-ceiling := values.given_or(given, ["byNamespace", values.string_at(input, ["namespace", "name"])], values.given_or(given, ["maxReplicas"], 0))
+ceiling := values.given_or(given, ["byNamespace", object.get(input, ["namespace", "name"], "")], values.given_or(given, ["maxReplicas"], 0))
 
 default given := {}
 

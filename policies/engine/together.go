@@ -24,7 +24,6 @@ func togetherModule(compiler *ast.Compiler, kind string, columns []column) *ast.
 	module := &ast.Module{Package: &ast.Package{
 		Path: ast.Ref{ast.DefaultRootDocument, ast.StringTerm(togetherRoot), ast.StringTerm(kind)},
 	}}
-	module.SetRegoVersion(ast.RegoV1)
 	for i, c := range columns {
 		for _, r := range compiler.Modules[c.rule.file()].Rules {
 			if r.Head.Ref()[0].Value.Compare(ast.Var(c.entry)) != 0 {

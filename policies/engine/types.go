@@ -94,7 +94,8 @@ type NamespaceInfo struct {
 	Annotations map[string]string
 }
 
-// Input is what one evaluation judges. Maps are JSON as submitted; none of them is changed.
+// Input is what one evaluation judges. Maps are JSON as submitted; none of them is changed, and nobody may
+// change them afterwards: a rule that does not end in time may read on.
 type Input struct {
 	// ID names the request in the decision log; one is made when it is empty.
 	ID string

@@ -87,12 +87,16 @@ highest := input.highest if {
 }
 
 # METADATA
-# description: Where more of a resource is limited or requested than so many milli, as pairs of path and bound.
-above(resource, milli) := {[path, bound] |
-	highest[resource] > milli
+# description: >-
+#   Where more is limited or requested than the ceilings, quantities by resource, as triples of path, bound and
+#   resource.
+above(ceilings) := {[path, bound, resource] |
+	some resource, most in highest
+	ceiling := of(ceilings[resource])
+	most > ceiling.milli
 	some path, bounds in resources
 	some bound, named in bounds
-	named[resource].milli > milli
+	named[resource].milli > ceiling.milli
 }
 
 # METADATA

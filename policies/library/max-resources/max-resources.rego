@@ -31,7 +31,6 @@ import data.lib.containers
 import data.lib.pods
 import data.lib.quantities
 import data.lib.totals
-import data.lib.values
 
 deny contains finding if {
 	some fault in quantities.faults
@@ -39,15 +38,14 @@ deny contains finding if {
 }
 
 deny contains finding if {
-	some resource, most in ceilings("container")
-	some [path, bound] in quantities.above(resource, most.milli)
+	some [path, bound, resource] in quantities.above(input.parameters.container)
 	finding := of_amount(path, bound, resource, sprintf("is more than %s", [input.parameters.container[resource]]))
 }
 
 deny contains finding if {
-	some resource, most in ceilings("pod")
-	totals.by_resource[resource] > most.milli
+	some resource, total in totals.by_resource
 	written := input.parameters.pod[resource]
+	total > quantities.of(written).milli
 	finding := {
 		"message": sprintf("the containers together may use more %s than %s", [resource, written]),
 		"field": pods.field("containers"),
@@ -60,5 +58,3 @@ of_amount(path, bound, resource, fault) := {
 	"field": sprintf("%s.resources.%s.%s", [path, bound, resource]),
 	"value": containers.owners[path].resources[bound][resource],
 }
-
-ceilings(of) := {resource: quantities.of(most) | some resource, most in values.object_at(input.parameters, [of])}

@@ -1,0 +1,74 @@
+package lib.facts_test
+
+import data.lib.containers
+import data.lib.fixtures
+import data.lib.labels
+import data.lib.quantities
+import data.lib.sizes
+import data.lib.totals
+
+test_the_servers_facts_are_used if {
+	facts := {"owners": {"a": 1}, "faults": {"b": 2}, "limited": {"c": 3}, "highest": {"d": 4}, "totals": {"e": 5}, "sizes": {"f": 6}}
+	{
+		"owners": containers.owners, "faults": quantities.faults, "limited": quantities.limited,
+		"highest": quantities.highest, "totals": totals.by_resource, "sizes": sizes.of_pod,
+	} == facts with input as facts
+}
+
+amounts := {
+	"resources": {"limits": {"cpu": "2"}},
+	"containers": [
+		{"name": "a", "resources": {"limits": {"cpu": "500m", "memory": "lots"}, "requests": {"cpu": "-1"}}},
+		{"name": "b", "resources": {"limits": {"cpu": "1", "example.com/a": "0"}}, "env": [{}, {}], "args": ["abc"]},
+	],
+}
+
+test_owners_are_containers_and_two_fields_of_the_pod if {
+	some path, owner in containers.owners with input as fixtures.sandbox(amounts)
+	path == "spec.podTemplate.spec"
+	owner == {"resources": {"limits": {"cpu": "2"}}}
+	count(containers.owners) == 3 with input as fixtures.sandbox(amounts)
+}
+
+test_faults if {
+	quantities.faults == {
+		"spec.podTemplate.spec.containers[0].resources.limits.memory": {
+			"owner": "spec.podTemplate.spec.containers[0]", "bound": "limits", "resource": "memory",
+			"reason": "is not a quantity such as 500m, 2, 1.5Gi or 1e3",
+		},
+		"spec.podTemplate.spec.containers[0].resources.requests.cpu": {
+			"owner": "spec.podTemplate.spec.containers[0]", "bound": "requests", "resource": "cpu", "reason": "is less than zero",
+		},
+	} with input as fixtures.sandbox(amounts)
+}
+
+test_limited_and_highest if {
+	quantities.limited.cpu == {
+		"spec.podTemplate.spec": true,
+		"spec.podTemplate.spec.containers[0]": true,
+		"spec.podTemplate.spec.containers[1]": true,
+	} with input as fixtures.sandbox(amounts)
+	object.keys(quantities.limited) == {"cpu"} with input as fixtures.sandbox(amounts)
+	quantities.highest == {"cpu": 2000, "memory": 0, "example.com/a": 0} with input as fixtures.sandbox(amounts)
+}
+
+test_above if {
+	quantities.above({"cpu": "1999m"}) == {["spec.podTemplate.spec", "limits", "cpu"]} with input as fixtures.sandbox(amounts)
+	count(quantities.above({"cpu": "2", "memory": "1", "other": "0"})) == 0 with input as fixtures.sandbox(amounts)
+}
+
+test_sizes_and_totals if {
+	sizes.of_pod == {
+		"containers": 2, "volumes": 0, "annotations": 0, "commands": 3,
+		"env": {"spec.podTemplate.spec.containers[0]": 0, "spec.podTemplate.spec.containers[1]": 2},
+	} with input as fixtures.sandbox(amounts)
+	totals.by_resource == {"cpu": 1500, "memory": 0, "example.com/a": 0} with input as fixtures.sandbox(amounts)
+}
+
+test_labels_and_annotations_of_claims_too if {
+	metadata := {"labels": {"a": "b"}, "annotations": {"c": "d"}}
+	claim := {"pod": {"metadata": metadata}, "object": {"spec": {"additionalPodMetadata": metadata}}}
+	labels.of_pods == {"spec.podTemplate.metadata.labels": {"a": "b"}, "spec.additionalPodMetadata.labels": {"a": "b"}} with input as claim
+	labels.annotations_of_pods == {"spec.podTemplate.metadata.annotations": {"c": "d"}, "spec.additionalPodMetadata.annotations": {"c": "d"}} with input as claim
+	labels.of_pods == {} with input as {}
+}

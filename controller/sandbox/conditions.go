@@ -4,8 +4,8 @@
 package sandbox
 
 import (
-	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -27,6 +27,7 @@ const (
 	messagePodNotReady       = "Pod is Running but not Ready"
 	messagePodReady          = "Pod is Ready"
 	messageNoPodIPs          = "Pod is Ready but has no podIPs yet"
+	messagePodGoing          = "Pod is being deleted; a new Pod is made once it is gone"
 	messageService           = "; Service Exists"
 	messageNoService         = "; Service does not exist"
 	messageNotSuspended      = "Sandbox is not suspended"
@@ -41,6 +42,12 @@ const (
 // maxMessage is how many bytes the apiserver takes as the message of a condition.
 const maxMessage = 32 << 10
 
+// A Pod's conditions may have any reason; of a Sandbox's the apiserver takes these only.
+var reasonForm = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// maxReason is how many bytes the apiserver takes as the reason of a condition.
+const maxReason = 1024
+
 // overdueAfter is how long after the end of its grace period a Pod that is still
 // there is put down to a node that does not answer.
 const overdueAfter = 30 * time.Second
@@ -51,6 +58,7 @@ func conditions(s *scope) []metav1.Condition {
 	list := slices.Clone(s.sandbox.Status.Conditions)
 	set := func(c metav1.Condition) {
 		c.ObservedGeneration = s.sandbox.Generation
+		c.Message = clip(c.Message, maxMessage)
 		if c.LastTransitionTime.IsZero() {
 			c.LastTransitionTime = metav1.NewTime(s.now)
 		}
@@ -86,7 +94,7 @@ func readyCondition(s *scope) metav1.Condition {
 		isExpired, hasMultiplePods, hasProblems, isSuspended, isFailing, isFinished,
 	} {
 		if reason, message, holds := check(s); holds {
-			return condition(agentsv1beta1.ConditionReady, metav1.ConditionFalse, reason, clip(message, maxMessage))
+			return condition(agentsv1beta1.ConditionReady, metav1.ConditionFalse, reason, message)
 		}
 	}
 	return dependenciesCondition(s)
@@ -156,6 +164,8 @@ func podReadiness(s *scope) (message string, ready bool) {
 	case s.overdue():
 		return fmt.Sprintf("Pod is being deleted but node %q does not confirm it; a new Pod is made once it is gone. "+
 			"If the node is lost, delete the Node, or the Pod with --grace-period=0 --force", s.pod.Spec.NodeName), false
+	case s.pod.DeletionTimestamp != nil: // whoever resumes a Sandbox must not be sent to the Pod that ends
+		return messagePodGoing, false
 	case s.pod.Status.Phase != corev1.PodRunning:
 		return "Pod exists with phase: " + string(s.pod.Status.Phase), false
 	case !podConditionTrue(s.pod, corev1.PodReady):
@@ -212,12 +222,14 @@ func scheduledCondition(s *scope) (mirrored metav1.Condition, present bool) {
 		unknown.Message = messageSchedulingPending
 		return unknown, true
 	}
-	reason := agentsv1beta1.ReasonPodSchedulingUnknown
-	if reported.Status == corev1.ConditionTrue {
-		reason = agentsv1beta1.ReasonPodScheduled
+	reason := reported.Reason
+	if !reasonForm.MatchString(reason) || len(reason) > maxReason {
+		reason = agentsv1beta1.ReasonPodSchedulingUnknown
+		if reported.Status == corev1.ConditionTrue {
+			reason = agentsv1beta1.ReasonPodScheduled
+		}
 	}
-	mirrored = condition(agentsv1beta1.ConditionPodScheduled,
-		metav1.ConditionStatus(reported.Status), cmp.Or(reported.Reason, reason), reported.Message)
+	mirrored = condition(agentsv1beta1.ConditionPodScheduled, metav1.ConditionStatus(reported.Status), reason, reported.Message)
 	mirrored.LastTransitionTime = reported.LastTransitionTime
 	return mirrored, true
 }

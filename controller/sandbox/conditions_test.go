@@ -6,6 +6,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ func TestReady(t *testing.T) {
 		},
 		"a Pod that ends because it is deleted": {
 			makeScope(makeSandbox(), having(makePod("box", inPhase(corev1.PodSucceeded), deletedAt(noon())))),
-			"False/DependenciesNotReady: Pod exists with phase: Succeeded",
+			"False/DependenciesNotReady: Pod is being deleted; a new Pod is made once it is gone",
 		},
 		"an error hides the Pod's end": {
 			makeScope(makeSandbox(), having(makePod("box", inPhase(corev1.PodFailed))), failing(errors.New("no service"))),
@@ -134,7 +135,7 @@ func TestReadyOfAPodThatDoesNotGo(t *testing.T) {
 		},
 		"a Pod within its grace period": {
 			makeScope(makeSandbox(), having(makePod("box", ready, onNode, deletedAt(noon())))),
-			"True/DependenciesReady: Pod is Ready",
+			"False/DependenciesNotReady: Pod is being deleted; a new Pod is made once it is gone",
 		},
 	}
 	for name, tc := range cases {
@@ -210,6 +211,12 @@ func TestPodScheduled(t *testing.T) {
 		"an unplaced Pod without a reason": {
 			makeScope(makeSandbox(), having(scheduled(corev1.ConditionFalse, "", "later"))), "False/PodSchedulingUnknown: later",
 		},
+		"a reason that no condition may have": {
+			makeScope(makeSandbox(), having(scheduled(corev1.ConditionFalse, "no room!", "later"))), "False/PodSchedulingUnknown: later",
+		},
+		"a reason that is too long": {
+			makeScope(makeSandbox(), having(scheduled(corev1.ConditionTrue, strings.Repeat("a", maxReason+1), ""))), "True/PodScheduled: ",
+		},
 		"a Pod that says nothing yet": {
 			makeScope(makeSandbox(), having(makePod("box"))),
 			"Unknown/PodSchedulingUnknown: Pod has not reported a PodScheduled condition yet",
@@ -272,6 +279,35 @@ func TestTransitionTimesMoveOnlyWithTheStatus(t *testing.T) {
 			got := meta.FindStatusCondition(conditions(tc.scope), agentsv1beta1.ConditionSuspended)
 			if !got.LastTransitionTime.Time.Equal(tc.want) {
 				t.Errorf("lastTransitionTime = %s, want %s", got.LastTransitionTime, tc.want)
+			}
+		})
+	}
+}
+
+// A status with a longer message would be refused whole.
+func TestNoMessageIsLongerThanTheApiserverTakes(t *testing.T) {
+	long := strings.Repeat("x", maxMessage+1)
+	pod := makePod("box", ready, withPodCondition(corev1.PodScheduled, corev1.ConditionTrue, "", long))
+	going := func(s *scope) {
+		names := make([]string, 200)
+		for i := range names {
+			names[i] = fmt.Sprintf("%0200d", i)
+		}
+		withVolume(names...)(s.sandbox)
+		s.claims = map[string]*corev1.PersistentVolumeClaim{}
+		for _, name := range claimNames(s.sandbox) {
+			s.claims[name] = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, DeletionTimestamp: &metav1.Time{Time: noon()}}}
+		}
+	}
+	for name, s := range map[string]*scope{
+		"of many volumes": makeScope(makeSandbox(), having(pod), going),
+		"of an error":     makeScope(makeSandbox(), having(pod), failing(errors.New(long))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range conditions(s) {
+				if (c.Type != agentsv1beta1.ConditionSuspended) != (len(c.Message) == maxMessage) {
+					t.Errorf("the message of %s has %d bytes, at most %d are taken", c.Type, len(c.Message), maxMessage)
+				}
 			}
 		})
 	}

@@ -119,8 +119,11 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
 		s.wakeAt(until)
 	} else {
 		r.births.forget(key)
-		r.tell(s, status)
-		s.problems = s.problems.with(r.writeStatus(ctx, s, status))
+		err := r.writeStatus(ctx, s, status)
+		s.problems = s.problems.with(err)
+		if err == nil { // or the next pass would tell it again
+			r.tell(s, status)
+		}
 	}
 	if at := s.sandbox.Spec.ShutdownTime; at != nil && !s.expired() {
 		s.wakeAt(at.Time)
@@ -149,10 +152,14 @@ func (t *timers) Start(_ context.Context, queue workqueue.TypedRateLimitingInter
 	return nil
 }
 
-// wake asks for a pass after that time; one that is due at once waits a moment, so
-// that the write of this pass is seen first.
+// longestNap is how long a Sandbox that waits for a time is left alone: timers do not
+// notice when the clock of the machine is set. A pass that comes too early costs no write.
+const longestNap = 10 * time.Minute
+
+// wake asks for a pass after that time at the latest; one that is due at once waits a
+// moment, so that the write of this pass is seen first.
 func (t *timers) wake(request ctrl.Request, after time.Duration) {
 	if queue := t.queue.Load(); queue != nil {
-		(*queue).AddAfter(request, max(after, time.Millisecond))
+		(*queue).AddAfter(request, min(max(after, time.Millisecond), longestNap))
 	}
 }

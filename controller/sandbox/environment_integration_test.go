@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -55,6 +56,11 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 
 func disturbedBy(faults *apiserver.Faults) func(*environment) {
 	return func(e *environment) { e.Faults = faults }
+}
+
+// passing lets the requests of the controller pass through a transport.
+func passing(wrap func(http.RoundTripper) http.RoundTripper) func(*environment) {
+	return func(e *environment) { e.Wrap = wrap }
 }
 
 // start runs a controller that sees this namespace only.

@@ -83,8 +83,7 @@ func (r *Reconciler) trackPodName(ctx context.Context, s *scope) error {
 		}
 		sandbox.Annotations[keys.PodName] = want
 	}
-	err := r.client.Patch(ctx, sandbox, client.MergeFrom(s.sandbox), fieldOwner)
-	if err != nil {
+	if err := r.patchSame(ctx, sandbox, s.sandbox); err != nil {
 		return fmt.Errorf("write annotation %s: %w", keys.PodName, err)
 	}
 	return nil
@@ -137,8 +136,8 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope) error {
 		s.pod = s.owned[0]
 		return nil
 	}
-	if s.squatter == nil {
-		return fmt.Errorf("pod %q went while ours was being made", s.sandbox.Name)
+	if s.squatter == nil { // it went, and the next pass makes ours
+		return apierrors.NewNotFound(corev1.Resource("pods"), s.sandbox.Name)
 	}
 	if err := mayAdopt("pod", s.squatter, s.sandbox); err != nil {
 		return err
@@ -190,7 +189,7 @@ func (r *Reconciler) syncPod(ctx context.Context, s *scope) error {
 	if !desiredPodMetadata(s.sandbox, s.choice).applyTo(pod) {
 		return nil
 	}
-	if err := r.client.Patch(ctx, pod, client.MergeFrom(s.pod), fieldOwner); err != nil {
+	if err := r.patchSame(ctx, pod, s.pod); err != nil {
 		return fmt.Errorf("write metadata of pod %q: %w", pod.Name, err)
 	}
 	s.pod = pod

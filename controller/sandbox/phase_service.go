@@ -67,7 +67,7 @@ func (r *Reconciler) createService(ctx context.Context, s *scope) error {
 func (r *Reconciler) repairService(ctx context.Context, s *scope) error {
 	service := s.foundService.DeepCopy()
 	if repairService(service, s.sandbox) {
-		if err := r.client.Patch(ctx, service, client.MergeFrom(s.foundService), fieldOwner); err != nil {
+		if err := r.patchSame(ctx, service, s.foundService); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -30,11 +31,10 @@ func (r *Reconciler) phaseVolumes(ctx context.Context, s *scope) error {
 func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, want *corev1.PersistentVolumeClaim) error {
 	found := s.claims[want.Name]
 	if found == nil {
-		if err := r.client.Create(ctx, want, fieldOwner); err != nil {
-			return fmt.Errorf("create persistentvolumeclaim %q: %w", want.Name, err)
+		var err error
+		if found, err = r.createClaim(ctx, s, want); found == nil || err != nil {
+			return err
 		}
-		s.claims[want.Name] = want
-		return nil
 	}
 	if holdsClaim(found, s.sandbox) {
 		if err := claimGoing(s, found); err != nil || found.DeletionTimestamp != nil {
@@ -53,6 +53,24 @@ func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, want *corev1.Per
 		return fmt.Errorf("adopt persistentvolumeclaim %q: %w", want.Name, err)
 	}
 	return nil
+}
+
+// createClaim makes a volume claim, or gives the one that the cache did not know.
+func (r *Reconciler) createClaim(ctx context.Context, s *scope, want *corev1.PersistentVolumeClaim) (existing *corev1.PersistentVolumeClaim, err error) {
+	err = r.client.Create(ctx, want, fieldOwner)
+	switch {
+	case err == nil:
+		s.claims[want.Name] = want
+		return nil, nil
+	case !apierrors.IsAlreadyExists(err):
+		return nil, fmt.Errorf("create persistentvolumeclaim %q: %w", want.Name, err)
+	}
+	existing = &corev1.PersistentVolumeClaim{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(want), existing); err != nil {
+		return nil, fmt.Errorf("read persistentvolumeclaim %q: %w", want.Name, err)
+	}
+	s.claims[want.Name] = existing
+	return existing, nil
 }
 
 // claimGoing stands in the way of a new Pod while somebody deletes a volume: the Pod

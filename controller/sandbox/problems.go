@@ -36,16 +36,16 @@ type problems []error
 // with adds an error, or each of those that are joined in it, unless another phase has
 // said the same. A join that is wrapped stays one error.
 func (p problems) with(err error) problems {
-	added := []error{err}
 	if joined, several := err.(interface{ Unwrap() []error }); several {
-		added = joined.Unwrap()
-	}
-	for _, err := range added {
-		if err != nil && !slices.ContainsFunc(p, func(said error) bool { return said.Error() == err.Error() }) {
-			p = append(p, err)
+		for _, one := range joined.Unwrap() {
+			p = p.with(one)
 		}
+		return p
 	}
-	return p
+	if err == nil || slices.ContainsFunc(p, func(said error) bool { return said.Error() == err.Error() }) {
+		return p
+	}
+	return append(p, err)
 }
 
 // message is what the user reads.
@@ -59,12 +59,12 @@ func (p problems) multiplePods() (multiplePodsError, bool) {
 	return multiple, errors.As(errors.Join(p...), &multiple)
 }
 
-// onlyRaces says whether nothing is wrong but that somebody changed or deleted
+// onlyRaces says whether nothing is wrong but that somebody changed, deleted or replaced
 // something at the same moment. The next pass settles that; no user needs to read of
 // it.
 func (p problems) onlyRaces() bool {
 	return len(p) > 0 && !slices.ContainsFunc(p, func(err error) bool {
-		return !apierrors.IsConflict(err) && !apierrors.IsNotFound(err)
+		return !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !errors.Is(err, errReplaced)
 	})
 }
 

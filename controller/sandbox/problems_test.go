@@ -39,6 +39,7 @@ func TestOutcome(t *testing.T) {
 		"a fault of the network":                  {problems{errors.New("timeout")}, retried},
 		"a mistake beside a fault of the network": {problems{userErrorf("bad"), errors.New("timeout")}, retried},
 		"both, joined by one phase":               {problems{}.with(errors.Join(userErrorf("bad"), errors.New("timeout"))), retried},
+		"both, joined again by the whole pass":    {problems{}.with(errors.Join(errors.Join(userErrorf("bad"), errors.New("timeout")), nil)), retried},
 		"a mistake beside more Pods than one":     {problems{multiplePodsError{count: 2}, userErrorf("bad")}, final},
 	}
 	for name, tc := range cases {
@@ -62,11 +63,12 @@ func TestOnlyRaces(t *testing.T) {
 		problems problems
 		want     bool
 	}{
-		"nothing":                    {nil, false},
-		"a conflict":                 {problems{conflict}, true},
-		"something that went":        {problems{fmt.Errorf("patch: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "box"))}, true},
-		"a conflict and worse":       {problems{conflict, errors.New("timeout")}, false},
-		"something that is no clash": {problems{errors.New("timeout")}, false},
+		"nothing":                     {nil, false},
+		"a conflict":                  {problems{conflict}, true},
+		"something that went":         {problems{fmt.Errorf("patch: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "box"))}, true},
+		"an object that was replaced": {problems{fmt.Errorf("patch: %w", errReplaced)}, true},
+		"a conflict and worse":        {problems{conflict, errors.New("timeout")}, false},
+		"something that is no clash":  {problems{errors.New("timeout")}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

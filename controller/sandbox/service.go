@@ -70,6 +70,7 @@ func buildService(sandbox *agentsv1beta1.Sandbox) *corev1.Service {
 			OwnerReferences: []metav1.OwnerReference{controllerRef(sandbox)},
 		},
 		Spec: corev1.ServiceSpec{
+			Type:      corev1.ServiceTypeClusterIP,
 			ClusterIP: corev1.ClusterIPNone,
 			Selector:  nameHashLabel(sandbox),
 			Ports:     servicePorts(&sandbox.Spec.PodTemplate.Spec),
@@ -81,8 +82,9 @@ func nameHashLabel(sandbox *agentsv1beta1.Sandbox) map[string]string {
 	return map[string]string{keys.SandboxNameHash: keys.NameHash(sandbox.Name)}
 }
 
-// repairService brings label and selector in line, and the ports of a Service that
-// was asked for. It says whether that changed anything.
+// repairService brings label, selector and what makes a Service headless in line, and
+// the ports of one that was asked for: none may send to anywhere but the Pod. It says
+// whether that changed anything.
 func repairService(service *corev1.Service, sandbox *agentsv1beta1.Sandbox) bool {
 	before := service.DeepCopy()
 	if service.Labels == nil {
@@ -90,6 +92,8 @@ func repairService(service *corev1.Service, sandbox *agentsv1beta1.Sandbox) bool
 	}
 	service.Labels[keys.SandboxNameHash] = keys.NameHash(sandbox.Name)
 	service.Spec.Selector = nameHashLabel(sandbox)
+	service.Spec.Type, service.Spec.ExternalName, service.Spec.ExternalIPs = corev1.ServiceTypeClusterIP, "", nil
+	service.Spec.ClusterIP = cmp.Or(service.Spec.ClusterIP, corev1.ClusterIPNone)
 	if wantsService(sandbox) {
 		service.Spec.Ports = servicePorts(&sandbox.Spec.PodTemplate.Spec)
 	}
@@ -100,9 +104,6 @@ func repairService(service *corev1.Service, sandbox *agentsv1beta1.Sandbox) bool
 func adoptService(service *corev1.Service, sandbox *agentsv1beta1.Sandbox) {
 	repairService(service, sandbox)
 	service.OwnerReferences = append(service.OwnerReferences, controllerRef(sandbox))
-	service.Spec.Type = corev1.ServiceTypeClusterIP
-	service.Spec.ClusterIP = corev1.ClusterIPNone
-	service.Spec.ExternalName = ""
 }
 
 // endpoint is what tells one port of a Service from another.

@@ -99,6 +99,32 @@ func drift(e *environment, service *corev1.Service) {
 	e.patch(service, before)
 }
 
+// Whoever may edit a Service must not be able to let its name stand for another place.
+func TestServiceThatIsSentElsewhereComesBack(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*corev1.Service){
+		"by an external name": func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.ExternalName, s.Spec.ClusterIP, s.Spec.ClusterIPs = corev1.ServiceTypeExternalName, "evil.example.com", "", nil
+		},
+		"by an external address": func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"192.0.2.1"} },
+	} {
+		for wish, wanted := range map[string]func(*agentsv1beta1.Sandbox){"asked for": withService(true), "asked for no more": withoutWish} {
+			t.Run(name+", "+wish, func(t *testing.T) {
+				t.Parallel()
+				e := newEnvironment(t)
+				e.running(makeSandbox(withService(true), withPorts))
+				e.edit(wanted)
+				service := serviceOf(e)
+				before := service.DeepCopy()
+				edit(service)
+				e.patch(service, before)
+				e.Eventually("the Service is what it was", func() error { return differs(before.Spec, serviceOf(e).Spec) })
+				e.idle(boxName)
+			})
+		}
+	}
+}
+
 func TestWithoutAWishNoServiceIsMade(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)

@@ -148,6 +148,8 @@ func TestRepairService(t *testing.T) {
 		service.Labels = map[string]string{"mine": "kept"}
 		service.Spec.Selector = map[string]string{"app": "database"}
 		service.Spec.Ports = nil
+		service.Spec.Type, service.Spec.ClusterIP, service.Spec.ExternalName = corev1.ServiceTypeExternalName, "", "evil.example.com"
+		service.Spec.ExternalIPs = []string{"192.0.2.1"}
 		return service
 	}
 	hash := map[string]string{keys.SandboxNameHash: keys.NameHash("box")}
@@ -163,6 +165,9 @@ func TestRepairService(t *testing.T) {
 		}
 		if diff := cmp.Diff(hash, service.Spec.Selector); diff != "" {
 			t.Errorf("selector (-want +got):\n%s", diff)
+		}
+		if got := service.Spec; got.Type != corev1.ServiceTypeClusterIP || got.ClusterIP != corev1.ClusterIPNone || got.ExternalName != "" || len(got.ExternalIPs) != 0 {
+			t.Errorf("spec = %+v, want a headless Service that leads to the Pod only", got)
 		}
 		if service.Labels["mine"] != "kept" || service.Labels[keys.SandboxNameHash] != keys.NameHash("box") {
 			t.Errorf("labels = %v, want the user's and ours", service.Labels)

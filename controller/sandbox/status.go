@@ -79,15 +79,14 @@ func mayWait(s *scope, desired agentsv1beta1.SandboxStatus, podMade time.Time) (
 	return until, wait
 }
 
-// writeStatus sends what changed of the status.
+// writeStatus sends the status if it changed.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, desired agentsv1beta1.SandboxStatus) error {
 	if !worthWriting(s.sandbox.Status, desired) {
 		return nil
 	}
 	sandbox := s.sandbox.DeepCopy()
 	sandbox.Status = desired
-	err := r.client.Status().Patch(ctx, sandbox, client.MergeFrom(s.sandbox), fieldOwner)
-	if client.IgnoreNotFound(err) != nil {
+	if err := r.patchStatus(ctx, sandbox); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	r.starts.ready(sandbox, r.clock.Now())

@@ -92,6 +92,9 @@ func (e *Environment) connection(setup Setup) *rest.Config {
 	if setup.Undisturbed {
 		return connection
 	}
+	if e.Wrap != nil {
+		connection.Wrap(e.Wrap)
+	}
 	if e.Faults != nil {
 		connection.Wrap(e.Faults.Wrap)
 	}

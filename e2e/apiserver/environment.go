@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -39,6 +40,8 @@ type Environment struct {
 	// Faults and Lag disturb the controllers under test; nil for none.
 	Faults *Faults
 	Lag    *Lag
+	// Wrap disturbs them in a way of the test's own; nil for none.
+	Wrap func(http.RoundTripper) http.RoundTripper
 
 	server *Server
 }

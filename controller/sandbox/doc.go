@@ -32,6 +32,19 @@
 // never repeats a write because the cache lags behind, and the budget of writes
 // holds. Lists are exempt: they would wait for the writes of every other Sandbox.
 //
+// 2026-11-29: A patch means one UID, the status as a JSON patch with a test, since a merge
+// patch of a status cannot say so. Without it a pass that was slow told the next Sandbox
+// of a name that it was Ready, with the address of the Pod of the one before.
+//
+// 2026-11-29: Nothing is written by server-side apply. What is made must be made by us or
+// not at all, and an apply takes what somebody else made; what is mended is mended only
+// when the cache shows that it differs, so that an apply would be one more way to write
+// the same few fields. Of the user's keys on a Pod, for which it would fit, the contract
+// has a record of its own. All writes have one field owner.
+//
+// 2026-11-29: A Sandbox whose Pod is being deleted is not Ready, though the Pod may say
+// so until it has ended: a client that suspends and resumes would be sent to it.
+//
 // 2026-11-29: A volume that is to outlive its Sandbox has no owner from the start, since
 // a Sandbox may be gone before anything runs and no finalizer is wanted. What it is known
 // by afterwards is the tracking label, by which the contract lets a Sandbox of the same

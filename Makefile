@@ -156,9 +156,9 @@ bench-sandboxes: ## What a thousand Sandboxes cost on fake nodes
 	@go test -tags integration -run '^$$' -bench BenchmarkThousandSandboxes -benchtime 1x -timeout 20m ./e2e/bench $(BENCH_ARGS)
 
 .PHONY: test-long
-test-long: ## The property tests with many more random sequences
-	@PROPERTY_SEQUENCES=500 PROPERTY_SEEDS=20 go test -tags integration -timeout 90m \
-		-run 'TestAnySequence|TestOneSandbox|TestNeverTooManyMembers' ./controller/sandbox ./controller/claim ./controller/warmpool
+test-long: ## The property tests with many more random sequences, and a namespace with three thousand Sandboxes
+	@PROPERTY_SEQUENCES=500 PROPERTY_SEEDS=20 POLICY_SANDBOXES=3000 go test -tags integration -timeout 90m \
+		-run 'TestAnySequence|TestOneSandbox|TestNeverTooManyMembers|TestOnePolicyServes' ./controller/sandbox ./controller/claim ./controller/warmpool
 
 ##@ Tools, pinned in .tools/go.mod
 TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen

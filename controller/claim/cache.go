@@ -31,7 +31,8 @@ func CacheByObject() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: stripNode}}
 }
 
-// stripNode keeps of a node what says whether it is healthy.
+// stripNode keeps of a node what says whether it is healthy, and its addresses, which the
+// surroundings of Sandboxes are made of.
 func stripNode(object any) (any, error) {
 	node, isNode := object.(*corev1.Node)
 	if !isNode {
@@ -40,14 +41,14 @@ func stripNode(object any) (any, error) {
 	node.ObjectMeta = metav1.ObjectMeta{
 		Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, DeletionTimestamp: node.DeletionTimestamp,
 	}
-	node.Spec = corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints}
+	node.Spec = corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints, PodCIDRs: node.Spec.PodCIDRs}
 	var ready []corev1.NodeCondition
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
 			ready = append(ready, corev1.NodeCondition{Type: condition.Type, Status: condition.Status})
 		}
 	}
-	node.Status = corev1.NodeStatus{Conditions: ready}
+	node.Status = corev1.NodeStatus{Conditions: ready, Addresses: node.Status.Addresses}
 	return node, nil
 }
 

@@ -9,11 +9,6 @@
 // name that points nowhere is an error that says where and what to do.
 package config
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-)
-
 // Platform is the whole configuration file.
 type Platform struct {
 	// DefaultTier names the tier of namespaces without a tier label.
@@ -71,42 +66,6 @@ type Identity struct {
 
 // AnyIdentity stands for every entry of a list of Identity.
 const AnyIdentity = "*"
-
-// EgressProfile says what a Sandbox may connect to. The empty profile is nothing.
-type EgressProfile struct {
-	// DNS allows the cluster's DNS servers.
-	DNS bool `json:"dns,omitempty"`
-	// Internet allows every address that is neither private nor special nor the
-	// cluster's own.
-	Internet bool `json:"internet,omitempty"`
-	// Rules allow more.
-	Rules []EgressRule `json:"rules,omitempty"`
-}
-
-// EgressRule allows peers on ports. Without ports it allows all of them; a rule
-// without peers is an error.
-type EgressRule struct {
-	// CIDRs are address ranges.
-	CIDRs []string `json:"cidrs,omitempty"`
-	// Except are ranges within the CIDRs that stay closed.
-	Except []string `json:"except,omitempty"`
-	// NamespaceSelector and PodSelector select Pods, as in a NetworkPolicy.
-	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// PodSelector: see NamespaceSelector.
-	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
-	// Ports are the ports.
-	Ports []EgressPort `json:"ports,omitempty"`
-}
-
-// EgressPort is a port or a range of ports.
-type EgressPort struct {
-	// Protocol is TCP, UDP or SCTP; empty means TCP.
-	Protocol string `json:"protocol,omitempty"`
-	// Port is a number or a name.
-	Port intstr.IntOrString `json:"port"`
-	// EndPort is the last port of a range.
-	EndPort *int32 `json:"endPort,omitempty"`
-}
 
 // Cluster says what only the platform engineer knows about the cluster's network.
 type Cluster struct {

@@ -88,28 +88,6 @@ func (p *Platform) validateProfileName(name string, at *field.Path) field.ErrorL
 	return field.ErrorList{field.NotSupported(at, name, sortedKeys(p.EgressProfiles))}
 }
 
-func validateProfile(e EgressProfile, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i, rule := range e.Rules {
-		errs = append(errs, validateRule(rule, at.Child("rules").Index(i))...)
-	}
-	return errs
-}
-
-func validateRule(r EgressRule, at *field.Path) field.ErrorList {
-	if len(r.CIDRs) == 0 && r.NamespaceSelector == nil && r.PodSelector == nil {
-		return field.ErrorList{field.Required(at, "a rule without cidrs, namespaceSelector or podSelector would allow everything")}
-	}
-	errs := validateCIDRs(r.CIDRs, at.Child("cidrs"))
-	errs = append(errs, validateCIDRs(r.Except, at.Child("except"))...)
-	for i, port := range r.Ports {
-		if known := []string{"", "TCP", "UDP", "SCTP"}; !slices.Contains(known, port.Protocol) {
-			errs = append(errs, field.NotSupported(at.Child("ports").Index(i).Child("protocol"), port.Protocol, known[1:]))
-		}
-	}
-	return errs
-}
-
 // validateCIDRs wants the canonical form: host bits that are set would be read as
 // one thing by a person and as another by the network.
 func validateCIDRs(cidrs []string, at *field.Path) field.ErrorList {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"maps"
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -47,6 +48,24 @@ func Policies(namespace string, c Choice, p *config.Platform) []*networkingv1.Ne
 		policies = append(policies, NamespaceIngress(namespace))
 	}
 	return policies
+}
+
+// Shared is the policy of that name, among those that serve every Sandbox of a
+// namespace, as it must be; nil for another's name. One of a profile that the
+// configuration does not have opens nothing, and known is false.
+func Shared(namespace, name string, p *config.Platform) (policy *networkingv1.NetworkPolicy, known bool) {
+	switch name {
+	case FloorName:
+		return Floor(namespace), true
+	case NamespaceIngressName:
+		return NamespaceIngress(namespace), true
+	}
+	profile, isProfile := strings.CutPrefix(name, profilePrefix)
+	if !isProfile || strings.HasSuffix(name, templateSuffix) {
+		return nil, false
+	}
+	_, known = p.EgressProfiles[profile]
+	return Profile(namespace, profile, p), known
 }
 
 // SelectedBy lists the names of the policies of this package that select a Pod with

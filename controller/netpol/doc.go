@@ -13,6 +13,11 @@
 // list that he adds to the deny-all floor would stay. Should the same come for a
 // hundred Sandboxes at once, one of them writes and the others wait for it.
 //
+// 2026-11-29: Policies that serve a whole namespace have no owner, so a controller of
+// their own removes them: that of a profile ten minutes after the last Pod that it
+// selected, the floor ten minutes after the last Sandbox, pool and template. A Pod that
+// is made in the very moment is closed by the floor until its Sandbox's next pass.
+//
 // 2026-11-29: The policy of a template is owned by the template, as the contract has
 // it, and by the floor of the namespace. Garbage collection takes an object only when
 // its last owner is gone, so that the policy outlives its template without a moment

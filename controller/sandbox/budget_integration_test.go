@@ -6,16 +6,24 @@
 package sandbox
 
 import (
+	"context"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
@@ -68,6 +76,57 @@ func TestWritesUntilReady(t *testing.T) {
 				t.Errorf("the second Sandbox of the namespace made policies of its own: %d", n)
 			}
 		})
+	}
+}
+
+// However many Sandboxes a namespace has, one policy serves all of a profile, above one
+// floor: three thousand of them cost no more writes of policies than one. The test makes
+// fewer unless POLICY_SANDBOXES says how many.
+func TestOnePolicyServesEverySandboxOfANamespace(t *testing.T) {
+	count := 150
+	if text := os.Getenv("POLICY_SANDBOXES"); text != "" {
+		var err error
+		if count, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := newEnvironment(t)
+	var makers errgroup.Group
+	makers.SetLimit(16)
+	for i := range count {
+		makers.Go(func() error {
+			name := fmt.Sprintf("box-%d", i)
+			sandbox := makeSandbox(trackingPod(name))
+			sandbox.Name, sandbox.Namespace, sandbox.UID, sandbox.Generation = name, e.Namespace, "", 0
+			return e.Client.Create(t.Context(), sandbox)
+		})
+	}
+	if err := makers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), time.Second, 20*time.Minute, true, func(ctx context.Context) (bool, error) {
+		var pods corev1.PodList
+		err := e.Client.List(ctx, &pods, client.InNamespace(e.Namespace))
+		return len(pods.Items) == count, err
+	})
+	if err != nil {
+		t.Fatalf("wait for the Pods: %v", err)
+	}
+	got := apiserver.Counts{}
+	for what, n := range e.Writes() {
+		if strings.Contains(what, "networkpolicies") || what == "create pods" {
+			got[what] = n
+		}
+	}
+	if diff := cmp.Diff(apiserver.Counts{"create networkpolicies": 2, "create pods": count}, got); diff != "" {
+		t.Errorf("writes of policies and Pods (-want +got):\n%s", diff)
+	}
+	var policies networkingv1.NetworkPolicyList
+	if err := e.Client.List(t.Context(), &policies, client.InNamespace(e.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if len(policies.Items) != 2 {
+		t.Errorf("there are %d policies, want the floor and that of the profile", len(policies.Items))
 	}
 }
 

@@ -38,6 +38,9 @@ const fieldOwner = client.FieldOwner("sandbox-controller")
 type Settings struct {
 	// Platform is the platform configuration.
 	Platform *config.Platform
+	// Current is Platform with what the network of the cluster is now, as isolation.Resolve
+	// makes it: NetworkPolicies are made from it.
+	Current func() *config.Platform
 	// ClusterDomain ends the names of Services, such as cluster.local.
 	ClusterDomain string
 	// ConcurrentWorkers is how many Sandboxes are worked on at once.

@@ -73,7 +73,7 @@ func (e *environment) start() {
 	e.stop = e.Run(apiserver.Setup{
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
 			e.reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), e.Clock,
-				Settings{Platform: apiserver.Platform(), ClusterDomain: "cluster.local", ConcurrentWorkers: 4})
+				Settings{Platform: apiserver.Platform(), Current: apiserver.Platform, ClusterDomain: "cluster.local", ConcurrentWorkers: 4})
 			return e.reconciler.SetupWithManager(ctx, mgr)
 		},
 		ByObject: byObject,

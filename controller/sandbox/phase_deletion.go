@@ -80,7 +80,7 @@ func (r *Reconciler) keepApart(ctx context.Context, namespace string, pods []*co
 	var errs []error
 	done := map[string]bool{}
 	for _, pod := range pods {
-		for _, policy := range isolation.Selecting(namespace, pod.Labels, r.settings.Platform) {
+		for _, policy := range isolation.Selecting(namespace, pod.Labels, r.settings.Current()) {
 			if done[policy.Name] {
 				continue
 			}

@@ -50,7 +50,8 @@ func (r *Reconciler) isolate(ctx context.Context, s *scope) error {
 		subject = isolation.SubjectOf(template, s.tierLabel)
 	}
 	subject.Template = s.templateName()
-	choice, invalid := isolation.Choose(r.settings.Platform, subject)
+	platform := r.settings.Current()
+	choice, invalid := isolation.Choose(platform, subject)
 	switch {
 	case invalid != nil && template != nil:
 		return invalid // templates are not watched: what mends them is found by trying again
@@ -58,13 +59,13 @@ func (r *Reconciler) isolate(ctx context.Context, s *scope) error {
 		return userError{invalid}
 	}
 	s.choice = choice
-	for _, policy := range isolation.Policies(s.sandbox.Namespace, choice, r.settings.Platform) {
+	for _, policy := range isolation.Policies(s.sandbox.Namespace, choice, platform) {
 		if err := r.policies.Shared(ctx, policy); err != nil {
 			return fmt.Errorf("no Pod is made before it is isolated: NetworkPolicy %q: %w", policy.Name, err)
 		}
 	}
 	if template != nil {
-		if err := r.policies.Template(ctx, template, choice, r.settings.Platform); err != nil {
+		if err := r.policies.Template(ctx, template, choice, platform); err != nil {
 			return fmt.Errorf("no Pod is made before it is isolated: %w", err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
@@ -29,8 +30,11 @@ const fieldOwner = client.FieldOwner("sandboxtemplate-controller")
 
 // Settings are what the platform engineer decides for the template controller.
 type Settings struct {
-	// Platform is the platform configuration.
-	Platform *config.Platform
+	// Current is the platform configuration with what the network of the cluster is now, as
+	// isolation.Resolve makes it.
+	Current func() *config.Platform
+	// Changed tells when Current has another value.
+	Changed <-chan event.GenericEvent
 	// ConcurrentWorkers is how many templates are worked on at once.
 	ConcurrentWorkers int
 }

@@ -35,12 +35,13 @@ func (r *Reconciler) label(ctx context.Context, s *scope) error {
 // isolate makes the policy of a managed template what it has to be and removes that of
 // an unmanaged one.
 func (r *Reconciler) isolate(ctx context.Context, s *scope) {
-	choice, invalid := isolation.Choose(r.settings.Platform, isolation.SubjectOf(s.template, s.tierLabel))
+	platform := r.settings.Current()
+	choice, invalid := isolation.Choose(platform, isolation.SubjectOf(s.template, s.tierLabel))
 	if invalid != nil {
 		s.invalid = invalid
 		return
 	}
-	if s.failure = r.policies.Template(ctx, s.template, choice, r.settings.Platform); s.failure != nil {
+	if s.failure = r.policies.Template(ctx, s.template, choice, platform); s.failure != nil {
 		return
 	}
 	if !isolation.Managed(s.template) {

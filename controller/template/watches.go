@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -63,6 +64,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&extensionsv1beta1.SandboxWarmPool{}, later(templateOfPool)).
 		Watches(&extensionsv1beta1.SandboxClaim{}, later(r.templateOfClaim)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfNamespace), builder.WithPredicates(relations.TierChanged())).
+		WatchesRawSource(source.Channel(r.settings.Changed, handler.EnqueueRequestsFromMapFunc(r.everyTemplate))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
@@ -109,9 +111,23 @@ func (r *Reconciler) templatesOfNamespace(ctx context.Context, object client.Obj
 		log.FromContext(ctx).Error(err, "Cannot find the templates of a namespace", "namespace", object.GetName())
 		return nil
 	}
-	var requests []ctrl.Request
-	for i := range templates.Items {
-		requests = append(requests, requestFor(object.GetName(), templates.Items[i].Name)...)
+	return requestsFor(templates.Items)
+}
+
+// everyTemplate is for a change that concerns the policies of all of them.
+func (r *Reconciler) everyTemplate(ctx context.Context, _ client.Object) []ctrl.Request {
+	var templates extensionsv1beta1.SandboxTemplateList
+	if err := r.client.List(ctx, &templates, lookup.Shared); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot find the templates")
+		return nil
+	}
+	return requestsFor(templates.Items)
+}
+
+func requestsFor(templates []extensionsv1beta1.SandboxTemplate) []ctrl.Request {
+	requests := make([]ctrl.Request, 0, len(templates))
+	for i := range templates {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&templates[i])})
 	}
 	return requests
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -79,9 +80,9 @@ func (e *environment) start() {
 
 func setUpOthers(ctx context.Context, mgr ctrl.Manager) error {
 	pods := sandbox.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), clock.RealClock{},
-		sandbox.Settings{Platform: apiserver.Platform(), ClusterDomain: "cluster.local", ConcurrentWorkers: 10})
+		sandbox.Settings{Platform: apiserver.Platform(), Current: apiserver.Platform, ClusterDomain: "cluster.local", ConcurrentWorkers: 10})
 	templates := template.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), clock.RealClock{},
-		template.Settings{Platform: apiserver.Platform(), ConcurrentWorkers: 1})
+		template.Settings{Current: apiserver.Platform, Changed: make(chan event.GenericEvent), ConcurrentWorkers: 1})
 	return errors.Join(pods.SetupWithManager(ctx, mgr), templates.SetupWithManager(ctx, mgr))
 }
 

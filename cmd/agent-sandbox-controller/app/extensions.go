@@ -9,11 +9,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 )
 
 // setUpExtensions adds the controllers of the extensions to the manager.
-func setUpExtensions(ctx context.Context, mgr ctrl.Manager, options Options, platform *config.Platform) error {
-	if err := setUpTemplates(ctx, mgr, options.Pools, platform); err != nil {
+func setUpExtensions(ctx context.Context, mgr ctrl.Manager, options Options, platform *config.Platform, network *surroundings.Watcher) error {
+	if err := setUpTemplates(ctx, mgr, options.Pools, network); err != nil {
 		return err
 	}
 	if err := setUpPools(ctx, mgr, options.Pools, platform); err != nil {

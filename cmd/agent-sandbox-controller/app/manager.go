@@ -31,7 +31,9 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 )
 
 const (
@@ -55,12 +57,14 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err != nil {
 		return nil, fmt.Errorf("start the manager: %w", err)
 	}
-	if err := closeAPIServer(ctx, mgr.GetAPIReader(), platform); err != nil {
+	network, err := surroundings.New(ctx, platform, mgr.GetAPIReader(), metrics.Registry)
+	if err != nil {
 		return nil, err
 	}
 	reconciler := sandbox.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		sandbox.Settings{
 			Platform:          platform,
+			Current:           network.Platform,
 			ClusterDomain:     options.ClusterDomain,
 			ConcurrentWorkers: options.SandboxConcurrentWorkers,
 		})
@@ -73,12 +77,17 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err := publishBuild(metrics.Registry); err != nil {
 		return nil, err
 	}
+	namespaces := netpol.NewNamespaces(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{},
+		netpol.Settings{Current: network.Platform, Changed: network.Follow(), Extensions: options.Extensions})
+	if err := namespaces.SetUp(mgr); err != nil {
+		return nil, err
+	}
 	if options.Extensions {
-		if err := setUpExtensions(ctx, mgr, options, platform); err != nil {
+		if err := setUpExtensions(ctx, mgr, options, platform, network); err != nil {
 			return nil, err
 		}
 	}
-	return mgr, addHealth(mgr)
+	return mgr, errors.Join(network.SetUp(mgr), addHealth(mgr))
 }
 
 func managerOptions(options Options) (ctrl.Options, error) {

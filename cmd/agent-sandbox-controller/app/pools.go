@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/template"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/warmpool"
 )
@@ -86,9 +87,9 @@ func (o *PoolOptions) validate(refuse func(name string, value any, remedy string
 }
 
 // setUpTemplates adds the controller of templates to the manager.
-func setUpTemplates(ctx context.Context, mgr ctrl.Manager, options PoolOptions, platform *config.Platform) error {
+func setUpTemplates(ctx context.Context, mgr ctrl.Manager, options PoolOptions, network *surroundings.Watcher) error {
 	reconciler := template.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
-		template.Settings{Platform: platform, ConcurrentWorkers: options.TemplateWorkers})
+		template.Settings{Current: network.Platform, Changed: network.Follow(), ConcurrentWorkers: options.TemplateWorkers})
 	return reconciler.SetupWithManager(ctx, mgr)
 }
 

@@ -1,0 +1,172 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package surroundings
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+func node(name string, addresses ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}}
+	for _, address := range addresses {
+		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: address})
+	}
+	return n
+}
+
+func endpoints(addresses ...string) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes", Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"}},
+		Endpoints:  []discoveryv1.Endpoint{{Addresses: addresses}},
+	}
+}
+
+func service(selector map[string]string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "tools", Name: "git"},
+		Spec:       corev1.ServiceSpec{Selector: selector, Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromInt32(8443)}}},
+	}
+}
+
+func told(follower <-chan event.GenericEvent) bool {
+	select {
+	case <-follower:
+		return true
+	default:
+		return false
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Nodes come and go, the apiserver moves, a Service gets other Pods: the configuration
+// follows, and followers are told of what changes a policy, and of nothing else.
+func TestTheConfigurationFollowsTheCluster(t *testing.T) {
+	ctx := t.Context()
+	base := &config.Platform{
+		Cluster: config.Cluster{CIDRs: []string{"192.0.2.0/24"}},
+		EgressProfiles: map[string]config.EgressProfile{
+			"git": {Rules: []config.EgressRule{{Services: []config.EgressService{{Namespace: "tools", Name: "git"}}}}},
+		},
+	}
+	apiserver := endpoints("203.0.113.7")
+	world := fake.NewClientBuilder().WithObjects(node("one", "10.0.0.1")).Build()
+	must(t, world.Create(ctx, apiserver))
+	registry := prometheus.NewPedanticRegistry()
+	watcher, err := New(ctx, base, world, registry)
+	must(t, err)
+	followers := []<-chan event.GenericEvent{watcher.Follow(), watcher.Follow()}
+	first := node("two", "198.51.100.9", "2001:db8::9")
+	first.Spec.PodCIDRs = []string{"198.18.7.0/24", "2001:db8:1::/64"}
+	git := service(map[string]string{"app": "git"})
+	steps := []struct {
+		what string
+		do   func() error
+		told bool
+		// cidrs are the ranges of the cluster, app what the profile selects.
+		cidrs []string
+		app   string
+	}{
+		{"at the start", func() error { return nil }, false, []string{"192.0.2.0/24", "203.0.113.7/32"}, ""},
+		{
+			"a node with public addresses joins", func() error { return world.Create(ctx, first) }, true,
+			[]string{"192.0.2.0/24", "198.51.100.9/32", "2001:db8:1::/64", "2001:db8::9/128", "203.0.113.7/32"}, "",
+		},
+		{
+			"a node with private ones joins", func() error { return world.Create(ctx, node("three", "10.0.0.3", "fd00::3", "192.0.2.3")) }, false,
+			[]string{"192.0.2.0/24", "198.51.100.9/32", "2001:db8:1::/64", "2001:db8::9/128", "203.0.113.7/32"}, "",
+		},
+		{"the node leaves", func() error { return world.Delete(ctx, first) }, true, []string{"192.0.2.0/24", "203.0.113.7/32"}, ""},
+		{"the apiserver moves", func() error {
+			apiserver.Endpoints[0].Addresses = []string{"203.0.113.8"}
+			return world.Update(ctx, apiserver)
+		}, true, []string{"192.0.2.0/24", "203.0.113.8/32"}, ""},
+		{"the Service comes", func() error { return world.Create(ctx, git) }, true, []string{"192.0.2.0/24", "203.0.113.8/32"}, "git"},
+		{"it selects other Pods", func() error {
+			git.Spec.Selector = map[string]string{"app": "gitea"}
+			return world.Update(ctx, git)
+		}, true, []string{"192.0.2.0/24", "203.0.113.8/32"}, "gitea"},
+		{"it selects none", func() error {
+			git.Spec.Selector = nil
+			return world.Update(ctx, git)
+		}, true, []string{"192.0.2.0/24", "203.0.113.8/32"}, ""},
+	}
+	for _, step := range steps {
+		must(t, client.IgnoreAlreadyExists(step.do()))
+		_, err := watcher.Reconcile(ctx, reconcile.Request{})
+		must(t, err)
+		for i, follower := range followers {
+			if got := told(follower); got != step.told {
+				t.Errorf("%s: follower %d is told: %t, want %t", step.what, i, got, step.told)
+			}
+		}
+		if diff := cmp.Diff(step.cidrs, watcher.Platform().Cluster.CIDRs); diff != "" {
+			t.Errorf("%s: ranges (-want +got):\n%s", step.what, diff)
+		}
+		app := ""
+		for _, rule := range watcher.Platform().EgressProfiles["git"].Rules {
+			app = rule.PodSelector.MatchLabels["app"]
+		}
+		if app != step.app {
+			t.Errorf("%s: the profile selects the Pods %q, want %q", step.what, app, step.app)
+		}
+		if unresolved := number(t, registry); (unresolved == 1) != (step.app == "") {
+			t.Errorf("%s: %d Services are unresolved, and the profile selects %q", step.what, unresolved, app)
+		}
+	}
+}
+
+// number is how many series the metric has.
+func number(t *testing.T, registry *prometheus.Registry) int {
+	t.Helper()
+	families, err := registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		if family.GetName() == "agent_sandbox_unresolved_egress_services" {
+			return len(family.GetMetric())
+		}
+	}
+	return 0
+}
+
+// A follower that does not look is told once, and nobody waits for it.
+func TestAFollowerThatDoesNotLookHoldsNobodyUp(t *testing.T) {
+	ctx := t.Context()
+	apiserver, world := endpoints(), fake.NewFakeClient()
+	must(t, world.Create(ctx, apiserver))
+	watcher, err := New(ctx, &config.Platform{}, world, prometheus.NewPedanticRegistry())
+	must(t, err)
+	follower := watcher.Follow()
+	for _, address := range []string{"203.0.113.1", "203.0.113.2", "203.0.113.3"} {
+		apiserver.Endpoints[0].Addresses = []string{address}
+		must(t, world.Update(ctx, apiserver))
+		_, err := watcher.Reconcile(ctx, reconcile.Request{})
+		must(t, err)
+	}
+	if !told(follower) || told(follower) {
+		t.Error("three changes that nobody looked at are not told of once")
+	}
+	if diff := cmp.Diff([]string{"203.0.113.3/32"}, watcher.Platform().Cluster.CIDRs); diff != "" {
+		t.Errorf("ranges (-want +got):\n%s", diff)
+	}
+}

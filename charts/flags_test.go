@@ -5,9 +5,13 @@ package charts_test
 
 import (
 	"flag"
+	"fmt"
+	"regexp"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/cmd/agent-sandbox-controller/app"
 	"github.com/agent-sandbox-platform/agent-sandbox/webhook"
@@ -27,6 +31,35 @@ func TestProgramsKnowTheirFlags(t *testing.T) {
 		}
 		var run app.Options
 		parseArgs(t, r, "q7-blue-controller", run.Bind)
+		run.Audit.PolicyNamespace = in.namespace
+		if err := run.Validate(); err != nil {
+			t.Errorf("the controller refuses its arguments: %v", err)
+		}
+	}
+}
+
+// The controller judges in the namespaces in which admission does.
+func TestWhatIsStoredIsJudgedWhereAdmissionJudges(t *testing.T) {
+	in := elsewhere
+	in.set = []string{"webhook.exemptNamespaces={x,y}"}
+	for i, expression := range []string{"key=a.b/c,operator=DoesNotExist", "key=d,operator=Exists", "key=e,operator=In,values={f,g}", "key=h,operator=NotIn,values={i}"} {
+		for _, part := range regexp.MustCompile(`(\w+)=(\{.*\}|[^,]+)`).FindAllString(expression, -1) {
+			in.set = append(in.set, fmt.Sprintf("webhook.namespaceMatchExpressions[%d].%s", i, part))
+		}
+	}
+	r := render(t, in)
+	var run app.Options
+	parseArgs(t, r, "q7-blue-controller", run.Bind)
+	got, err := labels.Parse(run.Audit.Judged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := metav1.LabelSelectorAsSelector(webhooks(t, r).validate.NamespaceSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != want.String() {
+		t.Errorf("the audit judges %q, admission judges %q", got, want)
 	}
 }
 

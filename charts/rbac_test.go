@@ -92,6 +92,38 @@ func allows(list []rbacv1.PolicyRule, verb, group, resource, name string) bool {
 	})
 }
 
+// Reports are a kind of others, so the controller may write them only where it does.
+func TestReportsMayBeWrittenWhereTheyAre(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set  []string
+		want bool
+	}{
+		"by default":           {nil, true},
+		"without reports":      {[]string{"audit.reports=false"}, false},
+		"without an audit":     {[]string{"audit.enabled=false"}, false},
+		"without both of them": {[]string{"audit.enabled=false", "audit.reports=false"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := elsewhere
+			in.set = tc.set
+			list := rules(render(t, in))
+			cluster, namespace := list["ClusterRole q7-blue-controller.tools-west"], list["Role q7-blue-controller"]
+			for verb, resource := range map[string]string{"patch": "reports", "delete": "reports", "watch": "customresourcedefinitions"} {
+				group := map[string]string{"reports": "openreports.io", "customresourcedefinitions": "apiextensions.k8s.io"}[resource]
+				if got := allows(cluster, verb, group, resource, "reports.openreports.io"); got != tc.want {
+					t.Errorf("the controller may %s %s: %t, want %t", verb, resource, got, tc.want)
+				}
+			}
+			if allows(cluster, "watch", "apiextensions.k8s.io", "customresourcedefinitions", "another") {
+				t.Error("the controller may watch every definition")
+			}
+			if !allows(namespace, "watch", "", "configmaps", "any") {
+				t.Error("the controller may not watch policies, so claims would get no waiting Sandbox")
+			}
+		})
+	}
+}
+
 func TestTheWebhookMayFillWhatTheChartLeavesEmpty(t *testing.T) {
 	const registration = "admissionregistration.k8s.io"
 	for provider, want := range map[string]bool{"self": true, "cert-manager": false} {

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	nodev1 "k8s.io/api/node/v1"
@@ -32,10 +30,6 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 	"github.com/agent-sandbox-platform/agent-sandbox/webhook/certs"
 )
-
-// relaxedServiceNamesMinor is the minor version of Kubernetes from which on the name
-// of a Service may begin with a digit.
-const relaxedServiceNamesMinor = 36
 
 // Run serves until the context ends, and then as long as the drain delay says.
 func Run(ctx context.Context, restConfig *rest.Config, o Options) error {
@@ -146,12 +140,7 @@ func (s *server) relaxedServiceNames() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("make the discovery client: %w", err)
 	}
-	version, err := discover.ServerVersion()
-	if err != nil {
-		return false, fmt.Errorf("ask the apiserver for its version: %w", err)
-	}
-	minor, err := strconv.Atoi(strings.TrimRight(version.Minor, "+"))
-	return err == nil && minor >= relaxedServiceNamesMinor, nil
+	return judge.RelaxedServiceNames(discover)
 }
 
 // watchAndProbe starts every informer that a verdict needs and lets the probes tell

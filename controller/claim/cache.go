@@ -31,15 +31,16 @@ func CacheByObject() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: stripNode}}
 }
 
-// stripNode keeps of a node what says whether it is healthy, and its addresses, which the
-// surroundings of Sandboxes are made of.
+// stripNode keeps of a node what says whether it is healthy, its addresses, which the
+// surroundings of Sandboxes are made of, and its labels, by which the audit knows under
+// which RuntimeClasses a Pod can start.
 func stripNode(object any) (any, error) {
 	node, isNode := object.(*corev1.Node)
 	if !isNode {
 		return object, nil // a tombstone
 	}
 	node.ObjectMeta = metav1.ObjectMeta{
-		Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, DeletionTimestamp: node.DeletionTimestamp,
+		Name: node.Name, UID: node.UID, Labels: node.Labels, ResourceVersion: node.ResourceVersion, DeletionTimestamp: node.DeletionTimestamp,
 	}
 	node.Spec = corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints, PodCIDRs: node.Spec.PodCIDRs}
 	var ready []corev1.NodeCondition

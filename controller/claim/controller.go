@@ -18,6 +18,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 )
 
 // fieldOwner is the name under which the apiserver records this controller's writes.
@@ -44,6 +45,8 @@ type Settings struct {
 	// BindTimeout is how long a claim may be without a Sandbox, unless it says
 	// otherwise itself. 0 sets no bound.
 	BindTimeout time.Duration
+	// Verdicts says which Sandboxes of pools today's rules refuse; nil asks nobody.
+	Verdicts verdict.Judge
 	// NoEvents keeps Events back that come with every claim. Warnings are published in
 	// any case.
 	NoEvents bool
@@ -74,6 +77,9 @@ func New(cached client.Client, live client.Reader, recorder events.EventRecorder
 	r := &Reconciler{client: cached, live: live, recorder: recorder, clock: clk, settings: settings}
 	r.index = candidates.New(func(claim candidates.Claim) { r.wakeups.now(claim) })
 	r.metrics = newMetrics(r.index, r.wakeups.queued)
+	if settings.Verdicts != nil {
+		settings.Verdicts.OnChange(r.index.Reconsider)
+	}
 	return r
 }
 

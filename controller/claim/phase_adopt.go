@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -18,6 +19,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 )
 
 // adoptionTries is how many Sandboxes a pass may lose to others before it says so.
@@ -52,7 +54,8 @@ func (r *Reconciler) candidate(ctx context.Context, s *scope, unfit map[types.UI
 	if s.record.adopting != nil {
 		return *s.record.adopting, true
 	}
-	if named, found := r.named(ctx, s); found {
+	blind := s.blind || !r.judges()
+	if named, found := r.named(ctx, s, blind); found {
 		if _, tried := unfit[named.UID]; !tried {
 			return adoption{Member: named}, true
 		}
@@ -60,15 +63,16 @@ func (r *Reconciler) candidate(ctx context.Context, s *scope, unfit map[types.UI
 	}
 	member, found := r.index.Take(s.poolKey(), s.key(), func(m candidates.Member) bool {
 		_, refused := unfit[m.UID]
-		return refused
+		return refused || blind
 	})
 	return adoption{Member: member}, found
 }
 
-// named takes the Sandbox that the claim's annotation names, if its pool still has it.
-func (r *Reconciler) named(ctx context.Context, s *scope) (candidates.Member, bool) {
+// named takes the Sandbox that the claim's annotation names, if its pool still has it and
+// it can be judged.
+func (r *Reconciler) named(ctx context.Context, s *scope, blind bool) (candidates.Member, bool) {
 	name := namedBefore(s.claim)
-	if name == "" {
+	if name == "" || blind {
 		return candidates.Member{}, false
 	}
 	sandbox, err := lookup.Object(ctx, r.client, s.claim.Namespace, name, &agentsv1beta1.Sandbox{})
@@ -113,6 +117,10 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 	if outdated, err := r.outdated(ctx, s, sandbox); err != nil || outdated {
 		r.leaveAlone(s, attempt)
 		return false, err
+	}
+	if !r.admitted(ctx, s, attempt, sandbox) {
+		r.leaveAlone(s, attempt)
+		return false, nil
 	}
 	for sandbox != nil && s.sandbox == nil {
 		if err := r.transfer(ctx, s, attempt, sandbox); err != nil {
@@ -161,6 +169,32 @@ func (r *Reconciler) belowFloor(ctx context.Context, sandbox *agentsv1beta1.Sand
 	}
 	_, tier, known := r.settings.Platform.TierOf(label)
 	return known && tier.RuntimeClass.Refusal(ptr.Deref(sandbox.Spec.PodTemplate.Spec.RuntimeClassName, "")) != "", nil
+}
+
+// judges says whether anybody can say which Sandboxes today's rules refuse. Until then
+// claims get none of a pool's, and are woken when it changes.
+func (r *Reconciler) judges() bool {
+	return r.settings.Verdicts == nil || r.settings.Verdicts.Ready()
+}
+
+// admitted says whether today's rules admit a Sandbox. One that they refuse is withheld
+// until they change. What was sent already stands: it was admitted then.
+func (r *Reconciler) admitted(ctx context.Context, s *scope, attempt adoption, sandbox *agentsv1beta1.Sandbox) bool {
+	if s.record.adopting != nil || r.settings.Verdicts == nil {
+		return true
+	}
+	epoch := r.index.Epoch()
+	v := r.settings.Verdicts.Of(ctx, sandbox)
+	switch v.State {
+	case verdict.Admitted:
+		return true
+	case verdict.Refused:
+		r.index.Withhold(attempt.UID, epoch)
+	case verdict.Unknown:
+		s.blind = true // it will hardly be better with the next one
+	}
+	log.FromContext(ctx).Info("A Sandbox that waits is not handed out", "sandbox", sandbox.Name, "verdict", v.State.String(), "reason", v.Reason)
+	return false
 }
 
 // transfer makes the claim the controller of a Sandbox, in one write that is locked by

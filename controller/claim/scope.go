@@ -54,6 +54,9 @@ type scope struct {
 	silent bool
 	// waits is true when the claim waits for its pool to refill. Set by phaseAssign.
 	waits bool
+	// blind is true when nobody could say whether today's rules admit a Sandbox of the
+	// pool. Set by phaseAssign.
+	blind bool
 	// skipped is true when an expired claim names a Sandbox that is not its own. Set by
 	// phaseExpiry.
 	skipped bool

@@ -38,6 +38,8 @@ type Reconciler struct {
 	policies client.Reader
 	recorder events.EventRecorder
 	exposed  *prometheus.GaugeVec
+	// found hears of what is open in a namespace; nil for nobody.
+	found func(namespace string, findings []Finding)
 	// told is what was last said of the policies of each namespace, by UID and direction.
 	told map[string]map[string]string
 }
@@ -58,8 +60,9 @@ func New(pods, policies client.Reader, recorder events.EventRecorder, registry p
 	return r, nil
 }
 
-// SetUp adds the controller to the manager, with a cache of every NetworkPolicy.
-func SetUp(mgr ctrl.Manager, registry prometheus.Registerer) error {
+// SetUp adds the controller to the manager, with a cache of every NetworkPolicy. It calls
+// found, unless that is nil, with all that is open in a namespace whenever it has looked.
+func SetUp(mgr ctrl.Manager, registry prometheus.Registerer, found func(namespace string, findings []Finding)) error {
 	policies, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
 	})
@@ -73,6 +76,7 @@ func SetUp(mgr ctrl.Manager, registry prometheus.Registerer) error {
 	if err != nil {
 		return err
 	}
+	r.found = found
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		WatchesRawSource(source.Kind(policies, &networkingv1.NetworkPolicy{}, handler.TypedEnqueueRequestsFromMapFunc(
@@ -111,7 +115,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	r.exposed.DeletePartialMatch(prometheus.Labels{"namespace": request.Name})
 	before := r.told[request.Name]
 	delete(r.told, request.Name)
-	for _, f := range Find(pods.Items, policies.Items) {
+	findings := Find(pods.Items, policies.Items)
+	if r.found != nil {
+		r.found(request.Name, findings)
+	}
+	for _, f := range findings {
 		r.exposed.WithLabelValues(request.Name, f.Policy, string(f.Direction)).Set(float64(len(f.Pods)))
 		i := slices.IndexFunc(policies.Items, func(p networkingv1.NetworkPolicy) bool { return p.Name == f.Policy })
 		r.tell(&policies.Items[i], f, before)

@@ -31,12 +31,16 @@ type Finding struct {
 
 // Note says in a sentence, whose subject is the policy, what is open and what to do.
 func (f Finding) Note() string {
+	return fmt.Sprintf("lets %d Pods of Sandboxes, such as %s, %s: change its podSelector, or delete it", len(f.Pods), f.Pods[0], f.Opens())
+}
+
+// Opens says what the policy lets the Pods do, whichever these are.
+func (f Finding) Opens() string {
 	direction := "connect to"
 	if f.Direction == networkingv1.PolicyTypeIngress {
 		direction = "be reached from"
 	}
-	return fmt.Sprintf("lets %d Pods of Sandboxes, such as %s, %s %s, which their egress profile or template does not: "+
-		"change its podSelector, or delete it", len(f.Pods), f.Pods[0], direction, strings.Join(f.Peers, ", "))
+	return fmt.Sprintf("%s %s, which their egress profile or template does not", direction, strings.Join(f.Peers, ", "))
 }
 
 // Find compares the NetworkPolicies of one namespace, ours and others', with the Pods of

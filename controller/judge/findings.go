@@ -38,15 +38,22 @@ func ofFaults(faults []validation.Fault) []engine.Finding {
 	return findings
 }
 
-// ofUnmet turns hardened defaults that are still unset into findings.
-func ofUnmet(request defaults.Request) []engine.Finding {
+// ofUnmet turns hardened defaults that are still unset into findings. A stored object
+// may be older than the default.
+func ofUnmet(request defaults.Request, stored bool) []engine.Finding {
 	errs := defaults.Unmet(request)
 	findings := make([]engine.Finding, 0, len(errs))
 	for _, err := range errs {
-		findings = append(findings, engine.Finding{
+		f := engine.Finding{
 			Rule: RuleDefaults, Severity: engine.High, Enforcement: engine.Deny, Field: err.Field, Message: err.Detail,
 			Remediation: "If it happens again, set the field yourself, and tell the platform team.",
-		})
+		}
+		if stored {
+			f.Severity, f.Enforcement = engine.Medium, engine.Audit
+			f.Message = "the field is unset, and admission would set it today"
+			f.Remediation = "Set the field, or create the object again."
+		}
+		findings = append(findings, f)
 	}
 	return findings
 }

@@ -125,6 +125,14 @@ func (j *Judge) Submitted(ctx context.Context, q Question, known Facts) (Judgeme
 	return j.of(ctx, q, q.Old, engine.SourceAdmission, known)
 }
 
+// Standing judges an object that is stored, as if it were created today with the
+// metadata that it has. What admission would only fill in refuses nothing: it is told
+// as a finding that is recorded. Operation, Old and User of the question do not matter.
+func (j *Judge) Standing(ctx context.Context, q Question, known Facts) (Judgement, error) {
+	q.Operation, q.Old, q.User = OperationCreate, q.Object, engine.UserInfo{}
+	return j.of(ctx, q, nil, engine.SourceAudit, known)
+}
+
 // of judges. Rules of the API see the object as it was before, policies see old.
 func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source string, known Facts) (Judgement, error) {
 	pool, template, err := j.references(ctx, q)
@@ -148,7 +156,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 	}))
 	findings = append(findings, ofUnmet(defaults.Request{
 		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old, Tier: known.Tier, RuntimeClasses: known.Classes.Usable,
-	})...)
+	}, source == engine.SourceAudit)...)
 	tier, err := asJSON(known)
 	if err != nil {
 		return Judgement{}, err

@@ -103,7 +103,7 @@ func stripNamespace(object any) (any, error) {
 	if !isNamespace {
 		return object, nil
 	}
-	namespace.ManagedFields, namespace.Annotations = nil, nil
+	namespace.ManagedFields = nil
 	return namespace, nil
 }
 

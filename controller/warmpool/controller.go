@@ -16,6 +16,7 @@ import (
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 )
 
 // fieldOwner is the name under which the apiserver records this controller's writes.
@@ -53,6 +54,8 @@ type Settings struct {
 	UnschedulableRecheck time.Duration
 	// SafeToEvict marks the Pods of members as evictable for the cluster autoscaler.
 	SafeToEvict bool
+	// Verdicts says which members today's rules refuse; nil asks nobody.
+	Verdicts verdict.Judge
 	// Metrics takes the gauges of the pools; nil for none.
 	Metrics prometheus.Registerer
 }
@@ -66,6 +69,8 @@ type Reconciler struct {
 	settings Settings
 
 	memories memories
+	// refusals are pools of which a member turned out to be refused.
+	refusals refusals
 	gauges   *gauges
 	// suffix makes the last part of a name.
 	suffix func() string
@@ -74,10 +79,14 @@ type Reconciler struct {
 // New makes a Reconciler. The client reads from a cache with the indexes that
 // SetupWithManager declares; live reads from the apiserver.
 func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
-	return &Reconciler{
+	r := &Reconciler{
 		client: cached, live: live, recorder: recorder, clock: clk, settings: settings,
 		gauges: newGauges(settings.Metrics), suffix: randomSuffix,
 	}
+	if settings.Verdicts != nil {
+		settings.Verdicts.OnRefused(r.refusals.wake)
+	}
+	return r
 }
 
 // Reconcile brings one pool closer to its replicas and writes its status once at most.

@@ -27,8 +27,9 @@ type situation struct {
 	grace time.Duration
 	// budget is how many members that were Ready before may be replaced now.
 	budget int
-	// cramped is true when a quota leaves no room for more members.
-	cramped bool
+	// cramped is true when a quota leaves no room for more members, denied when a policy
+	// refused the last one that was to be made.
+	cramped, denied bool
 	// claims are what the claims of the pool want, and yields is true while they go
 	// first.
 	claims demand
@@ -57,6 +58,7 @@ func decide(s situation) plan {
 	if s.known {
 		d.removeStale()
 		d.removeOverdue()
+		d.removeRefused()
 	}
 	d.removeExcess()
 	d.fill()
@@ -176,13 +178,28 @@ func (d *decision) removeOverdue() {
 	}
 }
 
+// removeRefused replaces members that today's rules refuse: no claim gets them. Only a few
+// go at a time, Ready or not, so that the fault of a rule neither empties the pool nor
+// makes and deletes members in a circle, and none while new ones would be refused too.
+func (d *decision) removeRefused() {
+	if d.denied {
+		return
+	}
+	d.each(func(m *member) {
+		if m.refused && d.spent < d.budget {
+			d.spent++
+			d.drop(m)
+		}
+	})
+}
+
 func (d *decision) recheckAt(at time.Time) {
 	if d.recheck.IsZero() || at.Before(d.recheck) {
 		d.recheck = at
 	}
 }
 
-// removeExcess removes what is too much: what is not Ready first, then the newest.
+// removeExcess removes what is too much: what no claim could have first, then the newest.
 func (d *decision) removeExcess() {
 	excess := d.count(isAny) + d.unseen - d.desired - d.surge()
 	for _, m := range d.sorted() {
@@ -199,11 +216,11 @@ func (d *decision) sorted() []*member {
 	var order []*member
 	d.each(func(m *member) { order = append(order, m) })
 	slices.SortStableFunc(order, func(a, b *member) int {
-		if a.ready != b.ready {
-			if b.ready {
-				return -1
+		if useful := a.ready && !a.refused; useful != (b.ready && !b.refused) {
+			if useful {
+				return 1
 			}
-			return 1
+			return -1
 		}
 		return b.sandbox.CreationTimestamp.Compare(a.sandbox.CreationTimestamp.Time)
 	})
@@ -242,5 +259,5 @@ func (d *decision) ordered() int {
 
 // handsOut says whether a pool gives a Ready member to a claim.
 func handsOut(m *member, strategy extensionsv1beta1.UpdateStrategyType) bool {
-	return !m.stale || strategy == extensionsv1beta1.UpdateStrategyOnReplenish
+	return !m.refused && (!m.stale || strategy == extensionsv1beta1.UpdateStrategyOnReplenish)
 }

@@ -99,6 +99,23 @@ func TestDecide(t *testing.T) {
 		"the budget does not bind those that never were Ready": {
 			situation: situation{desired: 2, members: many(2, starting(time.Hour))}, remove: []string{"m00", "m01"},
 		},
+		"of those that today's rules refuse only as many go as the budget has": {
+			situation: situation{desired: 3, budget: 2, members: many(3, refused)}, remove: []string{"m00", "m01"},
+		},
+		"whether they were Ready or not": {
+			situation: situation{desired: 2, budget: 1, members: many(2, refused, starting(0))}, remove: []string{"m00"}, recheck: noon().Add(grace),
+		},
+		"and together with those that ceased to be Ready": {
+			situation: situation{desired: 2, budget: 1, members: []member{makeMember("a", refused), makeMember("b", failedFor(time.Hour))}},
+			remove:    []string{"b"},
+		},
+		"none of them goes while new ones would be refused too": {
+			situation: situation{desired: 2, budget: 2, denied: true, members: many(2, refused)},
+		},
+		"nor without a budget, as after a start": {situation: situation{desired: 2, members: many(2, refused)}},
+		"what today's rules refuse is the first that is too much": {
+			situation: situation{desired: 1, members: []member{makeMember("new"), makeMember("old", aged(time.Hour), refused)}}, remove: []string{"old"},
+		},
 		"what waits for a node is held": {
 			situation: situation{desired: 2, members: many(2, starting(time.Hour), held(heldUnschedulable))}, held: 2,
 		},

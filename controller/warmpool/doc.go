@@ -49,6 +49,10 @@
 // whom it is made. What claims want is counted in the cache and not told by the claim
 // controller, so that a pool never waits for somebody who has forgotten it.
 //
+// 2026-11-29: Members that today's rules refuse go at the pace of those that ceased to be
+// Ready, whatever the update strategy: a fault in a rule must not empty every pool at
+// once. While a new member would be refused as well, they stay, for the rule may go.
+//
 // 2026-11-29: The delay of refills counts from the first member that is missing. One
 // that begins again with each further member never ends under a steady load.
 package warmpool

@@ -50,7 +50,7 @@ func (r *Reconciler) act(ctx context.Context, s *scope) {
 	until := s.memory.yielding.until(r.settings.Yield, s.claims, s.now)
 	s.plan = decide(situation{
 		now: s.now, desired: s.desired(), strategy: s.strategy(), members: s.members, unseen: len(s.unseen),
-		known: s.model != nil, grace: r.settings.ReadinessGrace, budget: budget, cramped: s.obstructed(heldQuota) != "",
+		known: s.model != nil, grace: r.settings.ReadinessGrace, budget: budget, cramped: s.obstructed(heldQuota) != "", denied: s.obstructed(heldDenied) != "",
 		claims: s.claims, yields: s.now.Before(until),
 	})
 	s.wakeAt(s.plan.recheck)

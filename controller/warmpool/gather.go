@@ -43,6 +43,7 @@ func (r *Reconciler) gather(ctx context.Context, pool *extensionsv1beta1.Sandbox
 	if err := r.gatherMembers(ctx, s); err != nil {
 		return nil, err
 	}
+	r.gatherVerdicts(ctx, s)
 	if err := r.settleUnseen(ctx, s); err != nil {
 		return nil, err
 	}

@@ -48,6 +48,8 @@ type member struct {
 	leaving bool
 	// stale is true when it is no longer what the template describes.
 	stale bool
+	// refused is true when today's rules would not let it be made.
+	refused bool
 }
 
 // memberOf reads a Sandbox of the pool. Staleness is the caller's to add.

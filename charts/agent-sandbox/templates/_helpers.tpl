@@ -218,5 +218,12 @@ The rules of a ClusterRole from a file that make generate writes. Call with
 {{- if not $role.rules -}}
 {{- fail (printf "%s holds no rules; run make generate" .file) -}}
 {{- end -}}
-{{- toYaml $role.rules -}}
+{{- $rules := list -}}
+{{- $reports := and .root.Values.audit.enabled .root.Values.audit.reports -}}
+{{- range $role.rules -}}
+{{- if or $reports (not (or (has "openreports.io" .apiGroups) (has "reports.openreports.io" (default list .resourceNames)))) -}}
+{{- $rules = append $rules . -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $rules -}}
 {{- end -}}

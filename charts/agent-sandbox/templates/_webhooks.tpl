@@ -16,6 +16,19 @@ matchExpressions:
 {{- end -}}
 
 {{/*
+The same as a selector in one line, for the controller.
+*/}}
+{{- define "agent-sandbox.namespaceLabels" -}}
+{{- $terms := list -}}
+{{- range (include "agent-sandbox.namespaceSelector" . | fromYaml).matchExpressions -}}
+{{- $values := join "," .values -}}
+{{- $term := get (dict "In" (printf "%s in (%s)" .key $values) "NotIn" (printf "%s notin (%s)" .key $values) "Exists" .key "DoesNotExist" (printf "!%s" .key)) .operator -}}
+{{- $terms = append $terms $term -}}
+{{- end -}}
+{{- join "," $terms -}}
+{{- end -}}
+
+{{/*
 Requests that are judged. The conditions are written so that none of them can fail:
 object and oldObject are compared only in an UPDATE, where both exist. A Scale has spec
 and metadata like the others.

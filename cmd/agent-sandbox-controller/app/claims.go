@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 )
 
 // ClaimOptions are what the command line says of claims.
@@ -57,10 +58,11 @@ func (o *ClaimOptions) validate(refuse func(name string, value any, remedy strin
 }
 
 // setUpClaims adds the controller of claims to the manager.
-func setUpClaims(ctx context.Context, mgr ctrl.Manager, options ClaimOptions, platform *config.Platform) error {
+func setUpClaims(ctx context.Context, mgr ctrl.Manager, options ClaimOptions, platform *config.Platform, verdicts verdict.Judge) error {
 	reconciler := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		claim.Settings{
 			Platform:          platform,
+			Verdicts:          verdicts,
 			ConcurrentWorkers: options.ConcurrentWorkers,
 			ColdStartAfter:    options.ColdStartAfter,
 			BindTimeout:       options.BindTimeout,

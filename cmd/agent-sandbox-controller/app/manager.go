@@ -28,10 +28,12 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/audit"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 )
@@ -71,9 +73,6 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
 		return nil, err
 	}
-	if err := exposure.SetUp(mgr, metrics.Registry); err != nil {
-		return nil, err
-	}
 	if err := publishBuild(metrics.Registry); err != nil {
 		return nil, err
 	}
@@ -82,10 +81,18 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err := namespaces.SetUp(mgr); err != nil {
 		return nil, err
 	}
+	var exposed func(string, []exposure.Finding)
 	if options.Extensions {
-		if err := setUpExtensions(ctx, mgr, options, platform, network); err != nil {
+		auditor, err := setUpExtensions(ctx, mgr, options, platform, network)
+		if err != nil {
 			return nil, err
 		}
+		if auditor != nil {
+			exposed = auditor.Exposed
+		}
+	}
+	if err := exposure.SetUp(mgr, metrics.Registry, exposed); err != nil {
+		return nil, err
 	}
 	return mgr, errors.Join(network.SetUp(mgr), addHealth(mgr))
 }
@@ -102,6 +109,10 @@ func managerOptions(options Options) (ctrl.Options, error) {
 		return ctrl.Options{}, err
 	}
 	maps.Copy(byObject, claim.CacheByObject())
+	if options.Audit.PolicyNamespace != "" {
+		maps.Copy(byObject, policysource.CacheByObject(options.Audit.PolicyNamespace))
+		maps.Copy(byObject, audit.CacheByObject())
+	}
 	return ctrl.Options{
 		Scheme: scheme,
 		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject},

@@ -56,6 +56,8 @@ type Options struct {
 	Claims ClaimOptions
 	// Pools are what concerns templates and pools.
 	Pools PoolOptions
+	// Audit is what concerns the policies and the audit.
+	Audit AuditOptions
 	// Profiling serves profiles on the port of the metrics.
 	Profiling Profiling
 	// Zap says how to log.
@@ -108,6 +110,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.Extensions, "extensions", false, "Run the controllers of templates, pools and claims.")
 	o.Claims.Bind(flags)
 	o.Pools.Bind(flags)
+	o.Audit.Bind(flags)
 	o.bindReserved(flags)
 	o.Zap.BindFlags(flags)
 }
@@ -132,6 +135,10 @@ func (o *Options) Validate() error {
 	}
 	o.Claims.validate(refuse)
 	o.Pools.validate(refuse)
+	o.Audit.validate(refuse)
+	if o.Audit.Interval > 0 && !o.Extensions {
+		refuse("audit-interval", o.Audit.Interval, "the audit judges templates, pools and claims too: set --extensions")
+	}
 	if o.KubeAPIBurst < 1 {
 		refuse("kube-api-burst", o.KubeAPIBurst, "give at least 1")
 	}

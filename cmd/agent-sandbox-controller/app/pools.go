@@ -16,6 +16,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/template"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/warmpool"
 )
 
@@ -94,10 +95,11 @@ func setUpTemplates(ctx context.Context, mgr ctrl.Manager, options PoolOptions, 
 }
 
 // setUpPools adds the controller of pools to the manager.
-func setUpPools(ctx context.Context, mgr ctrl.Manager, options PoolOptions, platform *config.Platform) error {
+func setUpPools(ctx context.Context, mgr ctrl.Manager, options PoolOptions, platform *config.Platform, verdicts verdict.Judge) error {
 	reconciler := warmpool.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		warmpool.Settings{
 			Platform:             platform,
+			Verdicts:             verdicts,
 			ConcurrentWorkers:    options.PoolWorkers,
 			Refill:               options.Refill,
 			Yield:                options.Yield,

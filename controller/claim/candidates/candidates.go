@@ -6,7 +6,7 @@
 // tell again; every answer costs O(log n).
 //
 // A Sandbox is offered while it belongs to a pool and is usable, its Pod is ready and
-// stays, and its node is healthy. Of those it offers the oldest on the node that has
+// stays, its node is healthy, and nobody withholds it. Of those it offers the oldest on the node that has
 // the most, so that what stays is spread over the nodes.
 package candidates
 
@@ -59,6 +59,8 @@ type Index struct {
 	nodes   map[string]*node
 	pools   map[Pool]*pool
 	waits   map[Claim]Pool
+	// epoch counts the calls of Reconsider.
+	epoch int
 }
 
 // member is a Member and where it stands.
@@ -66,6 +68,8 @@ type member struct {
 	Member
 	// taken is true while a claim works on it or has it.
 	taken bool
+	// withheld is true while it must not be handed out, whatever it says itself.
+	withheld bool
 	// stale is the version of which it is known that it is not the newest.
 	stale string
 	// offeredOn is the node under which it is offered; empty when it is not.
@@ -203,7 +207,7 @@ func (i *Index) tidyNode(name string) {
 func (i *Index) settle(m *member) {
 	pod := i.pods[m.UID]
 	n, known := i.nodes[pod.Node]
-	fit := m.Usable && !m.taken && m.stale == "" && pod.Ready && known && n.healthy
+	fit := m.Usable && !m.taken && !m.withheld && m.stale == "" && pod.Ready && known && n.healthy
 	if fit && m.offeredOn == pod.Node {
 		return
 	}
@@ -267,6 +271,43 @@ func (i *Index) Return(taken Member, outdated bool) {
 		m.stale = taken.Version
 	}
 	i.settle(m)
+}
+
+// Epoch is another one after each Reconsider.
+func (i *Index) Epoch() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.epoch
+}
+
+// Withhold offers a Sandbox to nobody until Reconsider. The reason was found in an epoch;
+// if that is over, it does nothing.
+func (i *Index) Withhold(uid types.UID, epoch int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if m, known := i.members[uid]; known && i.epoch == epoch {
+		m.withheld = true
+		i.settle(m)
+	}
+}
+
+// Reconsider offers again what is withheld in a namespace, or in all when it is empty,
+// and wakes claims that wait there for what is offered.
+func (i *Index) Reconsider(namespace string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.epoch++
+	for _, m := range i.members {
+		if m.withheld && (namespace == "" || m.Namespace == namespace) {
+			m.withheld = false
+			i.settle(m)
+		}
+	}
+	for name, p := range i.pools {
+		if namespace == "" || name.Namespace == namespace {
+			i.call(p)
+		}
+	}
 }
 
 // Size is the number of Sandboxes that a pool has, and of those that it offers.

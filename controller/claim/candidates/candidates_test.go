@@ -197,6 +197,53 @@ func TestWhatIsTakenIsNobodyElses(t *testing.T) {
 	}
 }
 
+func TestWhatIsWithheldIsOfferedOnceItIsReconsidered(t *testing.T) {
+	cases := map[string]struct {
+		after func(*bench)
+		want  string
+	}{
+		"it is offered to nobody":             {func(*bench) {}, "b"},
+		"nor when it is seen again":           {func(b *bench) { b.ready("a", "n1", 2*time.Hour) }, "b"},
+		"nor when its Pod is ready anew":      {func(b *bench) { b.SetPod("a", candidates.Pod{UID: "pod-2", Ready: true, Node: "n2"}) }, "b"},
+		"until all are reconsidered":          {func(b *bench) { b.Reconsider("") }, "a b"},
+		"or those of its namespace":           {func(b *bench) { b.Reconsider("team-a") }, "a b"},
+		"those of another change nothing":     {func(b *bench) { b.Reconsider("team-b") }, "b"},
+		"it may be withheld again":            {func(b *bench) { b.Reconsider(""); b.Withhold("a", b.Epoch()) }, "b"},
+		"but not for what was found before":   {func(b *bench) { e := b.Epoch(); b.Reconsider(""); b.Withhold("a", e) }, "a b"},
+		"what is unfit itself is not offered": {func(b *bench) { b.SetNode("n1", false); b.Reconsider("") }, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench()
+			b.ready("a", "n1", 2*time.Hour)
+			b.ready("b", "n1", time.Hour)
+			b.Withhold("a", b.Epoch())
+			tc.after(b)
+			if got := b.takeAll(); got != tc.want {
+				t.Errorf("then taken: %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A claim may wait although something is offered: nobody could say whether it may have it.
+func TestClaimsThatWaitAreWokenWhenAllIsReconsidered(t *testing.T) {
+	b := newBench()
+	b.ready("a", "n1", time.Hour)
+	for _, name := range []string{"1", "2"} {
+		b.Take(poolA, claimNamed(name), func(candidates.Member) bool { return true })
+	}
+	for _, step := range []struct {
+		namespace string
+		want      []string
+	}{{"team-b", nil}, {"team-a", []string{"1"}}} {
+		b.Reconsider(step.namespace)
+		if diff := gocmp.Diff(step.want, b.woken); diff != "" {
+			t.Errorf("woken after namespace %q (-want +got):\n%s", step.namespace, diff)
+		}
+	}
+}
+
 func TestARefusedSandboxStaysForOthers(t *testing.T) {
 	b := newBench()
 	b.ready("a", "n1", 2*time.Hour)

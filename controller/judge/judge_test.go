@@ -1,0 +1,135 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/sets"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// world is what a judgement looks up: one namespace, and nothing that could be referred
+// to.
+type world struct {
+	tier string
+}
+
+func (w world) Namespace(context.Context, string) (engine.NamespaceInfo, error) {
+	return engine.NamespaceInfo{Name: "team", Labels: map[string]string{"platform.agents.x-k8s.io/tier": w.tier}}, nil
+}
+
+func (world) RuntimeClasses(context.Context) (RuntimeClasses, error) {
+	return RuntimeClasses{Existing: sets.New("gvisor"), Usable: sets.New("gvisor")}, nil
+}
+
+func (world) Template(context.Context, string, string) (map[string]any, error) { return nil, nil }
+
+func (world) Pool(context.Context, string, string) (map[string]any, error) { return nil, nil }
+
+func (world) Colliding(context.Context, string, string, string) (string, error) { return "", nil }
+
+// library is an engine with the rules of the library.
+func library(t *testing.T) *engine.Engine {
+	t.Helper()
+	rules, err := engine.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, err := policies.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rules.Load(t.Context(), modules, engine.Configuration{}); err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+func judgeOf(rules *engine.Engine, tier string) *Judge {
+	return &Judge{
+		Engine: rules, Lookup: world{tier}, Clock: testclock.NewFakePassiveClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)),
+		Platform: &config.Platform{DefaultTier: "open", Tiers: map[string]config.Tier{
+			"open":   {Creates: []string{"Sandbox"}, Egress: config.TierEgress{Profile: "none"}},
+			"closed": {Creates: []string{"SandboxClaim"}, Egress: config.TierEgress{Profile: "none"}},
+		}},
+	}
+}
+
+func sandbox(metadata, pod map[string]any) map[string]any {
+	return map[string]any{
+		"apiVersion": "agents.x-k8s.io/v1beta1", "kind": "Sandbox", "metadata": metadata,
+		"spec": map[string]any{"podTemplate": map[string]any{"spec": pod}},
+	}
+}
+
+func hardened() map[string]any {
+	return map[string]any{
+		"automountServiceAccountToken": false, "enableServiceLinks": false,
+		"securityContext": map[string]any{"seccompProfile": map[string]any{"type": "RuntimeDefault"}},
+		"containers": []any{map[string]any{
+			"name": "main", "image": "registry.example.com/main:1.2", "securityContext": map[string]any{"allowPrivilegeEscalation": false},
+		}},
+	}
+}
+
+// What was stored was allowed once; what counts is whether it would be today.
+func TestWhatIsStoredIsJudgedAsIfItWereCreatedToday(t *testing.T) {
+	bare := hardened()
+	delete(bare, "enableServiceLinks")
+	host := hardened()
+	host["hostNetwork"] = true
+	written := map[string]any{"agents.x-k8s.io/sandbox-name-hash": "abc"}
+	cases := map[string]struct {
+		tier       string
+		object     map[string]any
+		controller bool
+		// denied are the rules that refuse, audited those that are recorded.
+		denied, audited []string
+	}{
+		"what is as it should be":            {"open", sandbox(map[string]any{"name": "s"}, hardened()), false, nil, nil},
+		"what the controllers wrote":         {"open", sandbox(map[string]any{"name": "s", "labels": written}, hardened()), false, nil, nil},
+		"a default that it lacks":            {"open", sandbox(map[string]any{"name": "s"}, bare), false, nil, []string{RuleDefaults}},
+		"what a rule denies":                 {"open", sandbox(map[string]any{"name": "s"}, host), false, []string{"host-namespaces"}, nil},
+		"a tenant's own where he may not":    {"closed", sandbox(map[string]any{"name": "s"}, hardened()), false, []string{"tier"}, nil},
+		"a claim's own in the same place":    {"closed", sandbox(map[string]any{"name": "s"}, hardened()), true, nil, nil},
+		"a namespace of a tier that is gone": {"gone", sandbox(map[string]any{"name": "s"}, hardened()), true, []string{"tier"}, nil},
+	}
+	rules := library(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			j := judgeOf(rules, tc.tier)
+			facts, err := j.Facts(t.Context(), "team")
+			if err != nil {
+				t.Fatal(err)
+			}
+			judged, err := j.Standing(t.Context(), Question{
+				Kind: "Sandbox", Namespace: "team", Name: "s", Object: tc.object, Controller: tc.controller,
+			}, facts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[engine.Enforcement][]string{}
+			for _, f := range Distinct(judged.Findings) {
+				got[f.Enforcement] = append(got[f.Enforcement], f.Rule)
+			}
+			if diff := cmp.Diff(tc.denied, got[engine.Deny]); diff != "" {
+				t.Errorf("refused by (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.audited, got[engine.Audit]); diff != "" {
+				t.Errorf("recorded by (-want +got):\n%s", diff)
+			}
+			if judged.Digest != j.Engine.Digest() {
+				t.Errorf("judged by %q, want the policies in force", judged.Digest)
+			}
+		})
+	}
+}

@@ -60,6 +60,8 @@ type Auditor struct {
 	members    *members
 	settings   Settings
 	wakeups    wakeups
+	// settle is settleAfter, but for tests.
+	settle time.Duration
 }
 
 // New makes an Auditor. The client reads from the cache of a manager; writer writes
@@ -74,7 +76,7 @@ func New(cachedClient, writer client.Client, rules *engine.Engine, clk clock.Clo
 	if settings.Reports {
 		r.reporter = newReporter(writer, r.metrics)
 	}
-	return &Auditor{client: cachedClient, reconciler: r, members: newMembers(x, r.metrics), settings: settings}
+	return &Auditor{client: cachedClient, reconciler: r, members: newMembers(x, r.metrics), settings: settings, settle: settleAfter}
 }
 
 // Members judges the Sandboxes that wait in pools.
@@ -91,7 +93,7 @@ func (a *Auditor) Exposed(namespace string, found []exposure.Finding) {
 	before := a.reconciler.holes.entries(namespace)
 	a.reconciler.holes.set(namespace, found)
 	if len(before) > 0 || len(found) > 0 {
-		a.wakeups.after(namespace, settle)
+		a.wakeups.after(namespace, a.settle)
 	}
 }
 

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// settle is how long a change may be followed by others before it is looked at. What
-	// comes and goes within it costs nothing: admission has judged it.
-	settle = 10 * time.Second
+	// settleAfter is how long a change may be followed by others before it is looked at.
+	// What comes and goes within it costs nothing: admission has judged it.
+	settleAfter = 10 * time.Second
 	// jitter spreads the full passes of namespaces that were first seen together.
 	jitter = 0.1
 )

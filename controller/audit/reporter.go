@@ -43,6 +43,8 @@ type reporter struct {
 	metrics *metrics
 	// installed says whether the cluster has the kind.
 	installed atomic.Bool
+	// interval is reportInterval, but for tests.
+	interval time.Duration
 	// begun is true once it is known what an earlier process wrote.
 	begun bool
 	// written is what stands in the cluster, by namespace and name.
@@ -58,7 +60,7 @@ type written struct {
 }
 
 func newReporter(c client.Client, m *metrics) *reporter {
-	return &reporter{client: c, metrics: m, written: map[string]map[string]*written{}}
+	return &reporter{client: c, metrics: m, written: map[string]map[string]*written{}, interval: reportInterval}
 }
 
 // detect notes that the cluster has the kind, or has it no more.
@@ -151,7 +153,7 @@ func (p *reporter) write(ctx context.Context, namespace string, r *report, e edi
 	if content == before.content && !again {
 		return time.Time{}, nil
 	}
-	if early := before.at.Add(reportInterval); e.now.Before(early) {
+	if early := before.at.Add(p.interval); e.now.Before(early) {
 		return early, nil
 	}
 	after := &written{content: content, at: e.now, since: map[finding]time.Time{}}

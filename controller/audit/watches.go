@@ -90,15 +90,15 @@ func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 func (a *Auditor) watch(mgr ctrl.Manager) error {
 	settled := handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, queue requests) {
-			queue.AddAfter(request(e.Object.GetNamespace()), settle)
+			queue.AddAfter(request(e.Object.GetNamespace()), a.settle)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue requests) {
 			if matters(e.ObjectOld, e.ObjectNew) {
-				queue.AddAfter(request(e.ObjectNew.GetNamespace()), settle)
+				queue.AddAfter(request(e.ObjectNew.GetNamespace()), a.settle)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue requests) {
-			queue.AddAfter(request(e.Object.GetNamespace()), settle)
+			queue.AddAfter(request(e.Object.GetNamespace()), a.settle)
 		},
 	}
 	build := ctrl.NewControllerManagedBy(mgr).
@@ -108,7 +108,7 @@ func (a *Auditor) watch(mgr ctrl.Manager) error {
 		Watches(&extensionsv1beta1.SandboxWarmPool{}, settled).
 		Watches(&extensionsv1beta1.SandboxClaim{}, settled).
 		Watches(&corev1.Namespace{}, namespaceEvents()).
-		Watches(&nodev1.RuntimeClass{}, a.allNamespaces(settle)).
+		Watches(&nodev1.RuntimeClass{}, a.allNamespaces(a.settle)).
 		WatchesRawSource(source.Func(a.wakeups.start)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1})
 	if a.reconciler.reporter != nil {

@@ -1,0 +1,280 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	reportsv1alpha1 "github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// server is the apiserver of all tests of this package; TestMain starts it.
+var server *apiserver.Server
+
+func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, apiserver.Options{NoFsync: true}, &server)) }
+
+// environment is a namespace that is the release's and a tenant's at once, with an audit
+// of it alone.
+type environment struct {
+	*apiserver.Environment
+
+	settings Settings
+	auditor  *Auditor
+	engine   *engine.Engine
+	registry *prometheus.Registry
+	// beside adds what else runs in the manager of the audit.
+	beside func(context.Context, ctrl.Manager, *environment) error
+}
+
+func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
+	t.Helper()
+	e := &environment{Environment: server.NewEnvironment(t), registry: prometheus.NewRegistry()}
+	judged, err := labels.Parse(corev1.LabelMetadataName + "=" + e.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.settings = Settings{Platform: platform(), Judged: judged, Interval: time.Hour, CPUShare: 1, Reports: true}
+	for _, edit := range edits {
+		edit(e)
+	}
+	e.mayReadPolicies()
+	byObject, err := sandbox.CacheByObject(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range []map[client.Object]cache.ByObject{claim.CacheByObject(), policysource.CacheByObject(e.Namespace), CacheByObject()} {
+		maps.Copy(byObject, more)
+	}
+	e.Run(apiserver.Setup{Add: e.add, ByObject: byObject})
+	e.Eventually("the policies are loaded", func() error {
+		if !e.engine.Ready() {
+			return errors.New("they are not")
+		}
+		return nil
+	})
+	return e
+}
+
+// platform has a tier in which tenants create claims only.
+func platform() *config.Platform {
+	made := apiserver.Platform()
+	closed := made.Tiers["standard"]
+	closed.Creates = []string{"SandboxClaim"}
+	open := made.Tiers["standard"]
+	open.Creates = []string{"Sandbox", "SandboxClaim"}
+	made.Tiers = map[string]config.Tier{"standard": open, "closed": closed}
+	return made
+}
+
+func (e *environment) add(ctx context.Context, mgr ctrl.Manager) error {
+	rules, err := engine.New(engine.WithInventory(Inventory{Reader: mgr.GetClient()}))
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := reportsv1alpha1.Install(scheme); err != nil {
+		return err
+	}
+	writer, err := client.New(mgr.GetConfig(), client.Options{Scheme: scheme, Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return err
+	}
+	e.engine, e.auditor = rules, New(mgr.GetClient(), writer, rules, e.Clock, e.settings)
+	e.auditor.settle = 100 * time.Millisecond
+	if e.auditor.reconciler.reporter != nil {
+		e.auditor.reconciler.reporter.interval = 100 * time.Millisecond
+	}
+	m, err := policysource.NewMetrics(e.registry)
+	if err != nil {
+		return err
+	}
+	if _, err = policysource.SetUp(mgr, policysource.Options{Namespace: e.Namespace, Engine: rules, Metrics: m, Changed: e.auditor.PoliciesChanged}); err != nil {
+		return err
+	}
+	if e.beside != nil {
+		if err := e.beside(ctx, mgr, e); err != nil {
+			return err
+		}
+	}
+	return e.auditor.SetupWithManager(ctx, mgr, e.registry)
+}
+
+// mayReadPolicies gives the controllers what the chart gives them in the namespace of
+// the release.
+func (e *environment) mayReadPolicies() {
+	e.Helper()
+	e.Create(
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "policies"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}},
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "policies"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "policies"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: e.User}},
+		},
+	)
+}
+
+// configure puts the policies in force and waits for them.
+func (e *environment) configure(data map[string]string) {
+	e.Helper()
+	before := e.engine.Digest()
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "policies", Labels: map[string]string{keys.PolicySource: "true"}}, Data: data}
+	if e.Exists("policies", &corev1.ConfigMap{}) {
+		apiserver.Change(e.Environment, "policies", &corev1.ConfigMap{}, func(c *corev1.ConfigMap) { c.Data = data })
+	} else {
+		e.Create(configMap)
+	}
+	e.Eventually("the policies are in force", func() error {
+		if e.engine.Digest() == before {
+			return errors.New("they are as before")
+		}
+		return nil
+	})
+}
+
+// enforce is the configuration of one rule.
+func enforce(rule string, enforcement engine.Enforcement) map[string]string {
+	return map[string]string{policysource.ConfigurationKey: fmt.Sprintf("rules: {%s: {enforcement: %q}}", rule, enforcement)}
+}
+
+// label sets the tier of the namespace.
+func (e *environment) label(tier string) {
+	e.Helper()
+	var namespace corev1.Namespace
+	if err := e.Client.Get(e.Context(), client.ObjectKey{Name: e.Namespace}, &namespace); err != nil {
+		e.Fatal(err)
+	}
+	before := namespace.DeepCopy()
+	namespace.Labels[keys.Tier] = tier
+	if err := e.Client.Patch(e.Context(), &namespace, client.MergeFrom(before)); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// says waits until the series of violations of some rules are those that are wanted,
+// each as "rule enforcement count".
+func (e *environment) says(rules string, want ...string) {
+	e.Helper()
+	e.Eventually(fmt.Sprintf("the metric tells %q of %s", want, rules), func() error {
+		var got []string
+		for _, series := range published(e.T, e.registry) {
+			namespace, rest, _ := strings.Cut(series, " ")
+			if rule, _, _ := strings.Cut(rest, " "); namespace == e.Namespace && slices.Contains(strings.Fields(rules), rule) {
+				got = append(got, rest)
+			}
+		}
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("it tells %q", got)
+		}
+		return nil
+	})
+}
+
+// installReports makes the cluster know reports, as their module defines them, and
+// returns what takes them away.
+func installReports(t *testing.T, c client.Client) (remove func()) {
+	t.Helper()
+	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api").Output()
+	if err != nil {
+		t.Fatalf("find the module of reports: %v", err)
+	}
+	content, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), "config", "crd", "openreports.io_reports.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(content, &made); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), &made); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		ctx := context.Background()
+		err := client.IgnoreNotFound(c.Delete(ctx, &made))
+		for err == nil { // until it is gone, for the next test
+			err = c.Get(ctx, client.ObjectKeyFromObject(&made), &made)
+		}
+		if !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	}
+}
+
+// report reads a report, which has no name when there is none.
+func (e *environment) report(name string) (*reportsv1alpha1.Report, error) {
+	scheme := runtime.NewScheme()
+	if err := reportsv1alpha1.Install(scheme); err != nil {
+		return nil, err
+	}
+	c, err := client.New(server.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	var found reportsv1alpha1.Report
+	return &found, client.IgnoreNotFound(c.Get(e.Context(), e.Key(name), &found))
+}
+
+// makeSandbox is a Sandbox that no rule has anything to say about but the one that is
+// broken by the edit.
+func makeSandbox(name string, edits ...func(*corev1.PodSpec)) *agentsv1beta1.Sandbox {
+	made := &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	made.Spec.PodTemplate.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/main:1.2"}}}
+	for _, edit := range edits {
+		edit(&made.Spec.PodTemplate.Spec)
+	}
+	return made
+}
+
+func onHostNetwork(pod *corev1.PodSpec) { pod.HostNetwork = true }
+
+func newEnvironmentClient(t *testing.T) client.Client {
+	t.Helper()
+	admin, err := apiserver.NewClient(server.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return admin
+}
+
+// asUnstructured names a report for a client that does not know its type.
+func asUnstructured(report *reportsv1alpha1.Report) client.Object {
+	named := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: report.Namespace, Name: report.Name}}
+	named.SetGroupVersionKind(kindReport)
+	return named
+}

@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -26,6 +28,8 @@ type Cluster struct {
 	machine string
 	out     io.Writer
 	clock   clock.WithTicker
+	// patience is how long a component, or the node, may take to become ready.
+	patience time.Duration
 }
 
 // New describes the cluster whose state folder is root. What people are to read
@@ -38,7 +42,7 @@ func New(root string, out io.Writer, clk clock.WithTicker) (*Cluster, error) {
 	if absolute == "/" {
 		return nil, errors.New("the state folder cannot be /: it is deleted when the cluster stops")
 	}
-	return &Cluster{paths: layout.New(absolute), machine: "/run", out: out, clock: clk}, nil
+	return &Cluster{paths: layout.New(absolute), machine: "/run", out: out, clock: clk, patience: readyLimit}, nil
 }
 
 // say writes one line for people.
@@ -58,6 +62,9 @@ const (
 	Absent Health = iota
 	// Broken: there are remains, or it was never finished.
 	Broken
+	// Slow: every component lives, but the node is not ready now, as on a machine that
+	// has too much to do. It mends itself.
+	Slow
 	// Running: every component lives and the node is ready.
 	Running
 )
@@ -80,8 +87,37 @@ func (c *Cluster) health(ctx context.Context) (Health, error) {
 	if _, err := os.Stat(c.paths.ReadyMark()); err != nil {
 		return Broken, errors.New("an earlier start was not finished")
 	}
-	if _, err := c.kubectl(ctx, nil, "wait", "--for=condition=Ready", "node/"+layout.NodeName, "--timeout=1m"); err != nil {
-		return Broken, fmt.Errorf("the node is not ready: %w", err)
+	if err := c.nodeReady(ctx); err != nil {
+		return Slow, err
+	}
+	return Running, nil
+}
+
+// nodeReady asks once whether the node is ready.
+func (c *Cluster) nodeReady(ctx context.Context) error {
+	const condition = `jsonpath={.status.conditions[?(@.type=="Ready")].status} {.status.conditions[?(@.type=="Ready")].message}`
+	out, err := c.kubectl(ctx, nil, "get", "node", layout.NodeName, "--request-timeout=10s", "-o", condition)
+	if err != nil {
+		return fmt.Errorf("the node cannot be asked: %w", err)
+	}
+	if status, message, _ := strings.Cut(out, " "); status != "True" {
+		return fmt.Errorf("the node is not ready: %s", strings.TrimSpace(message))
+	}
+	return nil
+}
+
+// settled is the health of the cluster, after a slow one got its time.
+func (c *Cluster) settled(ctx context.Context) (Health, error) {
+	state, why := c.health(ctx)
+	if state != Slow {
+		return state, why
+	}
+	c.say("waiting for the cluster, whose components all run: %v", why)
+	if err := c.until(ctx, c.nodeReady); err != nil {
+		if died, is := errors.AsType[*process.DiedError](err); is {
+			return Broken, died
+		}
+		return Slow, err
 	}
 	return Running, nil
 }

@@ -17,12 +17,13 @@ import (
 // errAbsent is what commands that need a cluster say without one.
 var errAbsent = errors.New("there is no cluster: start one with the command up")
 
-// Status prints what runs; it fails when the cluster is absent or broken.
+// Status prints what runs; it fails when the cluster is absent or broken, or does not
+// become ready.
 func (c *Cluster) Status(ctx context.Context) error {
 	if err := c.precheckUser(); err != nil {
 		return err
 	}
-	state, why := c.health(ctx)
+	state, why := c.settled(ctx)
 	if state == Absent {
 		return errAbsent
 	}
@@ -37,23 +38,37 @@ func (c *Cluster) Status(ctx context.Context) error {
 		}
 		c.say("%-24s %-8s pid %-7d log %s", r.Name, is, r.Identity.PID, r.Log)
 	}
-	if state == Broken {
-		return fmt.Errorf("the cluster is broken, up repairs it: %w", why)
+	switch state {
+	case Broken:
+		return broken(why)
+	case Slow:
+		return slow(why)
+	case Absent, Running:
 	}
 	c.say("kubeconfig %s\naudit log  %s", c.paths.Kubeconfig(), c.paths.AuditLog())
 	return nil
 }
 
-// requireRunning fails unless the cluster is healthy.
+func broken(why error) error {
+	return fmt.Errorf("the cluster is broken, up starts it afresh: %w", why)
+}
+
+func slow(why error) error {
+	return fmt.Errorf("every component of the cluster runs, but it is not ready; wait, or start it afresh with down and up: %w", why)
+}
+
+// requireRunning fails unless the cluster is healthy, or becomes so.
 func (c *Cluster) requireRunning(ctx context.Context) error {
 	if err := c.precheckUser(); err != nil {
 		return err
 	}
-	switch state, why := c.health(ctx); state {
+	switch state, why := c.settled(ctx); state {
 	case Running:
 		return nil
 	case Broken:
-		return fmt.Errorf("the cluster is broken, up repairs it: %w", why)
+		return broken(why)
+	case Slow:
+		return slow(why)
 	default:
 		return errAbsent
 	}

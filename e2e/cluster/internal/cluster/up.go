@@ -34,8 +34,8 @@ type step struct {
 }
 
 // Up starts the cluster, after building what was never built, and waits until
-// it is ready. A healthy cluster is left as it is; the remains of one that
-// crashed are removed first.
+// it is ready. A healthy cluster is left as it is, and one that is only slow is waited
+// for; the remains of one that crashed are removed first.
 func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.precheckUser(); err != nil {
 		return err
@@ -48,11 +48,13 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.precheckAlone(); err != nil {
 		return err
 	}
-	state, why := c.health(ctx)
+	state, why := c.settled(ctx)
 	switch state {
 	case Running:
 		c.say("the cluster is already running")
 		return nil
+	case Slow:
+		return slow(why)
 	case Broken:
 		c.say("removing the remains of an earlier cluster: %v", why)
 		if err := c.tearDown(ctx); err != nil {
@@ -190,10 +192,19 @@ func (c *Cluster) await(ctx context.Context, name string) error {
 	if !ok {
 		return nil
 	}
+	if err := c.until(ctx, ready); err != nil {
+		return fmt.Errorf("%s is not ready, see its log %s: %w", name, c.paths.Log(name), err)
+	}
+	return nil
+}
+
+// until waits until something is ready, or fails when a component dies or the patience
+// ends.
+func (c *Cluster) until(ctx context.Context, ready func(context.Context) error) error {
 	ctx, stop := c.watched(ctx)
 	defer stop()
 	var last error
-	for end := c.clock.Now().Add(readyLimit); c.clock.Now().Before(end); {
+	for end := c.clock.Now().Add(c.patience); c.clock.Now().Before(end); {
 		if last = ready(ctx); last == nil {
 			return nil
 		}
@@ -203,7 +214,7 @@ func (c *Cluster) await(ctx context.Context, name string) error {
 		case <-c.clock.After(checkInterval):
 		}
 	}
-	return fmt.Errorf("%s is not ready after %s, see its log %s: %w", name, readyLimit, c.paths.Log(name), last)
+	return fmt.Errorf("gave up after %s: %w", c.patience, last)
 }
 
 // readiness is how the components that others wait for are asked.
@@ -237,7 +248,7 @@ func (c *Cluster) applyAddons(ctx context.Context, data render.Data) error {
 func (c *Cluster) waitReady(ctx context.Context) error {
 	ctx, stop := c.watched(ctx)
 	defer stop()
-	timeout := "--timeout=" + readyLimit.String()
+	timeout := "--timeout=" + c.patience.String()
 	waits := [][]string{
 		{"wait", "--for=create", "node/" + layout.NodeName, timeout},
 		{"wait", "--for=condition=Ready", "node/" + layout.NodeName, timeout},

@@ -23,10 +23,11 @@
 //   - namespaceSelector leaves out kube-system, kube-node-lease and the release's own
 //     namespace by kubernetes.io/metadata.name, but for /validate-policy.
 //   - matchConditions may skip updates by the controllers' ServiceAccount, by the
-//     garbage collector and by the namespace controller, and updates that change
-//     neither spec nor labels, annotations or ownerReferences. The server gives the
-//     same answer without them; they only spare the call. Creations by the
-//     controllers must reach /validate. DELETE and CONNECT are allowed if sent.
+//     garbage collector and by the namespace controller, updates that change neither
+//     spec nor labels, annotations or ownerReferences, and those that only suspend a
+//     Sandbox or shrink a pool. The server gives the same answer without them; but with
+//     them none of these depends on it. Creations by the controllers must reach
+//     /validate. DELETE and CONNECT are allowed if sent.
 //
 // The controllers' users are told by --controller-users: they may write reserved keys
 // and owners, and create kinds that the tier keeps from tenants. The policies hold
@@ -54,6 +55,10 @@
 //
 // 2026-11-29, reserved keys that the controllers wrote may not be removed by users:
 // replacing an object without them would detach it. Apply and patch keep them.
+//
+// 2026-11-29, a replica that stops answers on each connection once more and asks for it
+// to be left, before it closes any: of some five hundred requests that crossed the end of
+// a replica one was lost, when its connection was closed while it was being written.
 //
 // 2026-11-29, policy ConfigMaps: a rule may be configured in one ConfigMap only. One
 // that disappears stays in force until the webhook restarts, unless the annotation

@@ -46,11 +46,11 @@ func Run(ctx context.Context, restConfig *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	s := &server{o: o, mgr: mgr, clock: c, platform: platform}
+	s := &server{o: o, mgr: mgr, clock: c, platform: platform, drain: drain{clock: c, delay: o.DrainDelay}}
 	if err := s.wire(ctx, source); err != nil {
 		return err
 	}
-	return mgr.Start(s.drained(ctx))
+	return mgr.Start(s.drain.late(ctx))
 }
 
 func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manager.Manager, error) {
@@ -80,6 +80,7 @@ type server struct {
 	clock    clock.WithTicker
 	platform *config.Platform
 	synced   atomic.Bool
+	drain    drain
 }
 
 func (s *server) wire(ctx context.Context, source *certs.Source) error {
@@ -107,7 +108,7 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 		ControllerUsers: s.o.controllerUsers(),
 	}
 	for path, handle := range Handlers(decide, policies, m, s.o.MaxInFlight) {
-		s.mgr.GetWebhookServer().Register(path, handle)
+		s.mgr.GetWebhookServer().Register(path, s.drain.farewell(handle))
 	}
 	trust, err := source.AddTo(s.mgr)
 	if err != nil {
@@ -207,16 +208,4 @@ func outspoken(name string, check healthz.Checker) healthz.Checker {
 		}
 		return err
 	}
-}
-
-// drained ends a delay after the context, so that requests which are still on their
-// way while the Service takes the replica out are served.
-func (s *server) drained(ctx context.Context) context.Context {
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		defer cancel()
-		<-ctx.Done()
-		<-s.clock.After(s.o.DrainDelay)
-	}()
-	return late
 }

@@ -74,6 +74,13 @@ func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.R
 	if err != nil {
 		return failed(http.StatusInternalServerError, err)
 	}
+	switch known := v.inTime(); {
+	case len(known.with(engine.Deny)) > 0:
+		v = known
+	case len(v.with(engine.Deny)) > 0:
+		logf.FromContext(ctx).Info("the policies did not judge in time, the request is asked to come again", "request", req.UID)
+		return busy(v.late())
+	}
 	countFindings(ctx, v)
 	return respond(req, v)
 }

@@ -65,6 +65,8 @@ type world struct {
 	objects  []client.Object
 	policies map[string]string
 	unloaded bool
+	// hurried leaves the rules no time.
+	hurried bool
 	// platform is its configuration; empty for that of these tests.
 	platform string
 	lookups  interceptor.Funcs
@@ -129,7 +131,11 @@ func (w world) parts(t *testing.T) (*Judge, *policysource.Source, *Metrics) {
 		t.Fatal(err)
 	}
 	clock := testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
-	rules, err := engine.New(engine.WithClock(clock))
+	budget := 10 * time.Second
+	if w.hurried {
+		budget = 1
+	}
+	rules, err := engine.New(engine.WithClock(clock), engine.WithBudget(budget, time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,9 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -41,6 +43,23 @@ type verdict struct {
 
 func (v verdict) with(enforcement engine.Enforcement) []engine.Finding {
 	return slices.DeleteFunc(slices.Clone(v.findings), func(f engine.Finding) bool { return f.Enforcement != enforcement })
+}
+
+// inTime is the verdict without what rules have to say that had no time to judge.
+func (v verdict) inTime() verdict {
+	v.findings = slices.DeleteFunc(slices.Clone(v.findings), func(f engine.Finding) bool { return f.Late })
+	return v
+}
+
+// late names the rules that had no time to judge.
+func (v verdict) late() error {
+	rules := sets.New[string]()
+	for _, f := range v.findings {
+		if f.Late {
+			rules.Insert(f.Rule)
+		}
+	}
+	return fmt.Errorf("%w (%s)", errLate, shorten(strings.Join(sets.List(rules), ", "), maxValue))
 }
 
 // judge gives the verdict on a request. The error is ours, not the object's.

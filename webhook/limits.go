@@ -54,6 +54,10 @@ var entriesOf = map[string]int{
 // errBusy is the reason of a refusal while too many requests are being judged.
 var errBusy = errors.New("too many requests are being judged at the same time, nothing is wrong with this one: try again in a second")
 
+// errLate is the reason of a refusal when no rule but the clock refuses.
+var errLate = errors.New("the policies did not judge the object in time, as the webhook has too much to do or the object has too many parts: " +
+	"try again in a second; if it happens again, tell the platform team")
+
 // shedder refuses requests beyond a number at the same time, so that those before
 // them are answered in time. A long request counts as several, so that the number
 // bounds memory too.
@@ -71,7 +75,7 @@ func (s shedder) shed(next admission.Handler) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 		size := min(s.limit, 1+int64(len(req.Object.Raw)+len(req.OldObject.Raw))/bytesOfPlace)
 		if !s.places.TryAcquire(size) {
-			return busy()
+			return busy(errBusy)
 		}
 		defer s.places.Release(size)
 		return next.Handle(ctx, req)
@@ -79,12 +83,12 @@ func (s shedder) shed(next admission.Handler) admission.Handler {
 }
 
 // busy refuses a request in a way that clients repeat by themselves.
-func busy() admission.Response {
-	response := admission.Errored(http.StatusTooManyRequests, fmt.Errorf("%s: %s: %w", us, ruleBusy, errBusy))
+func busy(reason error) admission.Response {
+	response := admission.Errored(http.StatusTooManyRequests, fmt.Errorf("%s: %s: %w", us, ruleBusy, reason))
 	response.Result.Reason = metav1.StatusReasonTooManyRequests
 	response.Result.Details = &metav1.StatusDetails{
 		RetryAfterSeconds: retryAfter,
-		Causes:            []metav1.StatusCause{{Type: ruleBusy, Message: errBusy.Error()}},
+		Causes:            []metav1.StatusCause{{Type: ruleBusy, Message: reason.Error()}},
 	}
 	return response
 }

@@ -47,6 +47,22 @@ func TestRequestsBeyondTheLimitAreAskedToComeAgain(t *testing.T) {
 	}
 }
 
+// Nobody is refused for good because a machine was too busy to judge him; what is known
+// to be wrong is refused all the same.
+func TestRequestsThatAreNotJudgedInTimeAreAskedToComeAgain(t *testing.T) {
+	handlers := world{hurried: true}.start(t)
+	good := sandbox("")
+	response := ask(t, handlers[PathValidate], creation("tenant", "Sandbox", good))
+	if r := response.Result; response.Allowed || r.Code != http.StatusTooManyRequests || r.Details == nil || r.Details.RetryAfterSeconds != 1 ||
+		!strings.Contains(r.Message, "did not judge the object in time") {
+		t.Errorf("one that nothing is known against gets %+v, want 429 with a second to wait", r)
+	}
+	reserved := strings.Replace(good, `"metadata": {"name": "box",`, `"metadata": {"name": "box", "annotations": {"agents.x-k8s.io/pod-name": "x"},`, 1)
+	if r := ask(t, handlers[PathValidate], creation("tenant", "Sandbox", reserved)).Result; r.Code != http.StatusForbidden || !strings.Contains(r.Message, "reserved-metadata") {
+		t.Errorf("one with a reserved label gets %+v, want it refused", r)
+	}
+}
+
 // Decoded, a request takes many times its length, so a long one takes the place of
 // several: what is judged at the same time is bounded in bytes. The longest ones
 // still come through, one after the other.

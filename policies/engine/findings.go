@@ -5,6 +5,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (v *variant) failures(r *rule, reason error) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Rule: r.info.ID, Severity: r.info.Severity, Enforcement: enforcement, Failure: true,
+		Rule: r.info.ID, Severity: r.info.Severity, Enforcement: enforcement, Failure: true, Late: errors.Is(reason, errTimeout),
 		Message:     fmt.Sprintf("rule %s could not be evaluated: %v", r.info.ID, reason),
 		Remediation: "The rule is at fault, not the object: tell the platform team this message.",
 	}}

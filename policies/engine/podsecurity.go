@@ -6,6 +6,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -211,8 +212,10 @@ func (p *podSecurity) unreadable(reason error) Finding {
 
 // late refuses an object that could not be judged in time.
 func (p *podSecurity) late(reason error) Finding {
-	return p.failure(fmt.Sprintf("the Pod could not be judged by the Pod Security Standards: %v", reason),
+	f := p.failure(fmt.Sprintf("the Pod could not be judged by the Pod Security Standards: %v", reason),
 		"Try again; if it happens again, shorten the lists of the Pod.")
+	f.Late = errors.Is(reason, errTimeout)
+	return f
 }
 
 func (p *podSecurity) failure(message, remediation string) Finding {

@@ -76,6 +76,10 @@ type Finding struct {
 	Exemption string `json:"exemption,omitempty"`
 	// Failure says that the rule itself failed, so that the object was not judged by it.
 	Failure bool `json:"failure,omitempty"`
+	// Late says that it failed because its time was over, as on a machine that has too
+	// much to do: neither the object nor the rule need be at fault. A rule that is not run
+	// any more because that happened to it too often is not late.
+	Late bool `json:"-"`
 	// Omits is how many findings this one stands for, because there were too many to list.
 	Omits int `json:"omits,omitempty"`
 }

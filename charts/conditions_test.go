@@ -48,6 +48,11 @@ func called(t *testing.T, conditions webhook.WebhookAccessor, r request) bool {
 		operation, options = admission.Update, &metav1.UpdateOptions{}
 	}
 	kind := schema.GroupVersionKind{Group: "agents.x-k8s.io", Version: "v1beta1", Kind: "Sandbox"}
+	for _, content := range []map[string]any{r.object, r.old} {
+		if named, ok := content["kind"].(string); ok {
+			kind.Kind = named
+		}
+	}
 	resource := schema.GroupVersionResource{Group: "agents.x-k8s.io", Version: "v1beta1", Resource: "sandboxes"}
 	attributes := &admission.VersionedAttributes{
 		Attributes: admission.NewAttributesRecord(object, old, kind, "tenant", "one", resource, r.subresource, operation, options, false,
@@ -102,6 +107,15 @@ func overlay(object, patch map[string]any) map[string]any {
 	return object
 }
 
+// pool returns a pool of so many, with changes as for sandbox.
+func pool(t *testing.T, replicas int64, changes string) map[string]any {
+	t.Helper()
+	object := sandbox(t, changes)
+	object["kind"] = "SandboxWarmPool"
+	object["spec"].(map[string]any)["replicas"] = replicas //nolint:forcetypeassert // Of sandbox.
+	return object
+}
+
 func scale(replicas int64) map[string]any {
 	return map[string]any{
 		"apiVersion": "autoscaling/v1", "kind": "Scale",
@@ -147,8 +161,21 @@ func TestRequestsThatAreJudged(t *testing.T) {
 		"a change by the namespace controller": {request{
 			user: "system:serviceaccount:kube-system:namespace-controller", object: sandbox(t, `{"spec": {"service": true}}`), old: sandbox(t, ""),
 		}, false},
-		"a pool that is scaled":       {request{subresource: "scale", object: scale(3), old: scale(1)}, true},
-		"a pool that keeps its scale": {request{subresource: "scale", object: scale(1), old: scale(1)}, false},
+		"what kubectl notes of an apply": {request{
+			object: sandbox(t, `{"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "b"}}}`), old: sandbox(t, ""),
+		}, false},
+		"an annotation that goes":            {request{object: sandbox(t, ""), old: sandbox(t, `{"metadata": {"annotations": {"a": "c"}}}`)}, true},
+		"a Sandbox that is suspended":        {request{object: sandbox(t, `{"spec": {"operatingMode": "Suspended"}}`), old: sandbox(t, `{"spec": {"operatingMode": "Running"}}`)}, false},
+		"a Sandbox that is resumed":          {request{object: sandbox(t, `{"spec": {"operatingMode": "Running"}}`), old: sandbox(t, `{"spec": {"operatingMode": "Suspended"}}`)}, true},
+		"one that is suspended and changed":  {request{object: sandbox(t, `{"spec": {"operatingMode": "Suspended", "service": true}}`), old: sandbox(t, "")}, true},
+		"one that is suspended and cut":      {request{object: sandbox(t, `{"spec": {"operatingMode": "Suspended", "podTemplate": null}}`), old: sandbox(t, "")}, true},
+		"one that is suspended and labelled": {request{object: sandbox(t, `{"spec": {"operatingMode": "Suspended"}, "metadata": {"labels": {"a": "c"}}}`), old: sandbox(t, "")}, true},
+		"a pool that shrinks":                {request{object: pool(t, 1, ""), old: pool(t, 3, "")}, false},
+		"a pool that grows":                  {request{object: pool(t, 3, ""), old: pool(t, 1, "")}, true},
+		"a pool that shrinks and changes":    {request{object: pool(t, 1, `{"spec": {"service": true}}`), old: pool(t, 3, "")}, true},
+		"a scale that grows":                 {request{subresource: "scale", object: scale(3), old: scale(1)}, true},
+		"a scale that shrinks":               {request{subresource: "scale", object: scale(1), old: scale(3)}, false},
+		"a scale that stays":                 {request{subresource: "scale", object: scale(1), old: scale(1)}, false},
 	}
 	h := webhooks(t, render(t, elsewhere))
 	mutate := webhook.NewMutatingWebhookAccessor("m", "m", &h.mutate)

@@ -58,9 +58,11 @@ func tooWide(role string, rule rbacv1.PolicyRule, resource string) bool {
 		return !allowed("get", "list", "watch")
 	case "pods/exec": // only a tenant works in a Sandbox
 		return role != "ClusterRole agent-sandbox-edit.agent-sandbox-system"
-	case "secrets", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations":
+	case "secrets", "mutatingwebhookconfigurations", "validatingwebhookconfigurations":
 		everywhere := resource == "secrets" && strings.HasPrefix(role, "ClusterRole")
-		return everywhere || len(rule.ResourceNames) == 0 && !allowed("list", "watch", "create")
+		return everywhere || len(rule.ResourceNames) == 0
+	case "leases":
+		return len(rule.ResourceNames) == 0 && !allowed("create")
 	default:
 		return false
 	}
@@ -133,7 +135,7 @@ func TestTheWebhookMayFillWhatTheChartLeavesEmpty(t *testing.T) {
 		h := webhooks(t, r)
 		list := rules(r)
 		cluster, namespace := list["ClusterRole q7-blue-webhook.tools-west"], list["Role q7-blue-webhook"]
-		for _, verb := range []string{"get", "update", "patch"} {
+		for _, verb := range []string{"get", "list", "watch", "update"} {
 			trusts := allows(cluster, verb, registration, "mutatingwebhookconfigurations", h.mutateObject.GetName()) &&
 				allows(cluster, verb, registration, "validatingwebhookconfigurations", h.validateObject.GetName())
 			if trusts != (want || verb == "get") {
@@ -143,7 +145,8 @@ func TestTheWebhookMayFillWhatTheChartLeavesEmpty(t *testing.T) {
 				t.Errorf("provider %s: the webhook may %s its certificate: %t, want %t", provider, verb, serves, want)
 			}
 		}
-		if allows(cluster, "update", registration, "validatingwebhookconfigurations", "another") || allows(namespace, "get", "", "secrets", "another") {
+		if allows(cluster, "update", registration, "validatingwebhookconfigurations", "another") ||
+			allows(namespace, "get", "", "secrets", "another") || allows(namespace, "list", "", "secrets", "another") {
 			t.Errorf("provider %s: the webhook may change what is not its own", provider)
 		}
 		if !allows(namespace, "watch", "", "configmaps", "any") {

@@ -31,7 +31,8 @@ The same as a selector in one line, for the controller.
 {{/*
 Requests that are judged. The conditions are written so that none of them can fail:
 object and oldObject are compared only in an UPDATE, where both exist. A Scale has spec
-and metadata like the others.
+and metadata like the others. They say what review.harmless says in the webhook, so that
+suspending and shrinking work while nobody answers.
 */}}
 {{- define "agent-sandbox.matchConditions" -}}
 - name: not-an-update-by-the-platform
@@ -49,12 +50,42 @@ and metadata like the others.
   expression: >-
     request.operation != 'UPDATE' ||
     object.?spec.orValue({}) != oldObject.?spec.orValue({}) ||
-    object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({}) ||
-    object.metadata.?annotations.orValue({}) != oldObject.metadata.?annotations.orValue({}) ||
-    object.metadata.?ownerReferences.orValue([]) != oldObject.metadata.?ownerReferences.orValue([])
+    {{ include "agent-sandbox.changesMetadata" . }}
+- name: not-only-suspended
+  expression: >-
+    request.operation != 'UPDATE' || request.kind.kind != 'Sandbox' ||
+    object.?spec.?operatingMode.orValue('') != 'Suspended' ||
+    {{ include "agent-sandbox.changesBeside" (list "?spec" "operatingMode") }} ||
+    {{ include "agent-sandbox.changesMetadata" . }}
+- name: not-only-smaller
+  expression: >-
+    request.operation != 'UPDATE' || !(request.kind.kind in ['SandboxWarmPool', 'Scale']) ||
+    object.?spec.?replicas.orValue(0) > oldObject.?spec.?replicas.orValue(0) ||
+    {{ include "agent-sandbox.changesBeside" (list "?spec" "replicas") }} ||
+    {{ include "agent-sandbox.changesMetadata" . }}
 {{- with .Values.webhook.matchConditions }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{/*
+Whether an update changes metadata that is judged: what kubectl notes of an apply is not.
+*/}}
+{{- define "agent-sandbox.changesMetadata" -}}
+object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({}) ||
+    object.metadata.?ownerReferences.orValue([]) != oldObject.metadata.?ownerReferences.orValue([]) ||
+    {{ include "agent-sandbox.changesBeside" (list "metadata.?annotations" "kubectl.kubernetes.io/last-applied-configuration") }}
+{{- end -}}
+
+{{/*
+Whether an update changes a map beside one of its members. Call with (list PATH MEMBER).
+*/}}
+{{- define "agent-sandbox.changesBeside" -}}
+{{- $new := printf "object.%s.orValue({})" (index . 0) -}}
+{{- $old := printf "oldObject.%s.orValue({})" (index . 0) -}}
+{{- $member := index . 1 -}}
+{{ $new }}.exists(k, k != '{{ $member }}' && (!(k in {{ $old }}) || {{ $new }}[k] != {{ $old }}[k])) ||
+    {{ $old }}.exists(k, k != '{{ $member }}' && !(k in {{ $new }}))
 {{- end -}}
 
 {{/*

@@ -1,0 +1,291 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
+	"github.com/agent-sandbox-platform/agent-sandbox/webhook/certs"
+)
+
+const (
+	// pace makes fifty requests a second.
+	pace = 20 * time.Millisecond
+	// outstanding is how many of them may wait for their answer at the same time.
+	outstanding = 16
+	// fewest requests that say anything about what happened meanwhile.
+	fewest = 100
+	// quickRotation is an argument of the webhook: no story waits for minutes.
+	quickRotation = "webhook.extraArgs[0]=--certificate-overlap=2s"
+)
+
+// Whatever happens to the webhook, fifty requests a second get the answer that they
+// deserve meanwhile: none is admitted unchecked; none is refused in error by what an
+// operator does, and by what he does not only what was under way. LIFE_ROUNDS says how
+// often all of it happens.
+func TestWhateverHappensToTheWebhookAdmissionAnswers(t *testing.T) {
+	ctx := t.Context()
+	release := cluster.Helm("agent-sandbox", kit.ReleaseNamespace)
+	t.Cleanup(func() {
+		if err := release.Install(context.WithoutCancel(ctx), nil); err != nil {
+			t.Errorf("return to the default values: %v", err)
+		}
+	})
+	load := admission(ctx, t)
+	for round := range rounds(t) {
+		for _, act := range []struct {
+			name string
+			do   func()
+		}{
+			{"a rolling upgrade to two replicas", func() { upgradeWebhook(ctx, t, release, round) }},
+			{"from two replicas to one and to three", func() {
+				cluster.ScaleWebhook(ctx, t, 1)
+				cluster.ScaleWebhook(ctx, t, 3)
+			}},
+			{"a new authority and certificate", func() { rotateCertificate(ctx, t) }},
+			{"a reload of the policies", func() { reloadPolicies(ctx, t) }},
+		} {
+			report := load.During(ctx, t, act.do)
+			t.Logf("round %d, %s: %s", round+1, act.name, report)
+			mustAnswer(t, act.name, report)
+			for _, wrong := range report.With(kit.Wrong) {
+				t.Errorf("%s: refused in error: %s", act.name, wrong.Why)
+			}
+		}
+		killProcess(ctx, t, load)
+		deleteByForce(ctx, t, load)
+	}
+}
+
+// killProcess ends a replica by SIGKILL. Its address refuses connections until the
+// Service knows; that is as long as requests may be refused.
+func killProcess(ctx context.Context, t *testing.T, load kit.Load) {
+	t.Helper()
+	var killed, unlisted time.Time
+	report := load.During(ctx, t, func() {
+		victim := cluster.WebhookPods(ctx, t)[0]
+		killed = clock.RealClock{}.Now()
+		kit.Kill(t, &victim)
+		unlisted = awaitUnlisted(ctx, t, &victim)
+		cluster.AwaitWebhook(ctx, t)
+	})
+	t.Logf("SIGKILL: %s; the Service named the replica for %s more", report, unlisted.Sub(killed).Round(time.Millisecond))
+	mustAnswer(t, "SIGKILL", report)
+	for _, wrong := range report.With(kit.Wrong) {
+		if wrong.End.Before(killed) || wrong.Begin.After(unlisted) {
+			t.Errorf("SIGKILL: refused in error %s later, when the Service knew: %s", wrong.Begin.Sub(killed), wrong.Why)
+		}
+	}
+}
+
+// deleteByForce deletes a replica without a grace period: the Service drops it at once,
+// and what it is answering when its process is killed is lost.
+func deleteByForce(ctx context.Context, t *testing.T, load kit.Load) {
+	t.Helper()
+	report := load.During(ctx, t, func() {
+		victim := cluster.WebhookPods(ctx, t)[0]
+		if err := cluster.Delete(ctx, &victim, client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+		awaitUnlisted(ctx, t, &victim)
+		kit.Eventually(ctx, t, "its process is gone", func(context.Context) error { return kit.Gone(&victim) })
+		cluster.AwaitWebhook(ctx, t)
+	})
+	t.Logf("deletion by force: %s", report)
+	mustAnswer(t, "deletion by force", report)
+	if wrong := report.With(kit.Wrong); len(wrong) > outstanding {
+		t.Errorf("deletion by force: %d requests were refused in error, %d can be under way at once; the last: %s",
+			len(wrong), outstanding, wrong[len(wrong)-1].Why)
+	}
+}
+
+// rounds is how often a story repeats what it does.
+func rounds(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("LIFE_ROUNDS")
+	if text == "" {
+		return 1
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("LIFE_ROUNDS is %q: write a number above 0", text)
+	}
+	return n
+}
+
+// upgradeWebhook upgrades the release, which replaces every replica one by one.
+func upgradeWebhook(ctx context.Context, t *testing.T, release kit.Helm, round int) {
+	t.Helper()
+	if err := release.Install(ctx, nil, "webhook.replicas=2", quickRotation, fmt.Sprintf("webhook.podAnnotations.round=%d", round)); err != nil {
+		t.Fatalf("upgrade to two replicas: %v", err)
+	}
+	cluster.AwaitWebhook(ctx, t)
+}
+
+// mustAnswer fails the story when a request was admitted unchecked, or when there were
+// too few to prove anything.
+func mustAnswer(t *testing.T, act string, report *kit.Report) {
+	t.Helper()
+	for _, unchecked := range report.With(kit.Unchecked) {
+		t.Errorf("%s: admitted unchecked: %s", act, unchecked.Why)
+	}
+	if len(report.With(kit.Right)) < fewest {
+		t.Errorf("%s: %s, which proves little", act, report)
+	}
+}
+
+// admission asks in turn for a Sandbox that has to be hardened and for one that has to
+// be refused.
+func admission(ctx context.Context, t *testing.T) kit.Load {
+	t.Helper()
+	ns := cluster.Namespace(ctx, t)
+	good := kit.Object(t, ns, sandboxWith("good", "", ""))
+	bad := kit.Object(t, ns, sandboxWith("bad", "", "securityContext: {capabilities: {add: [SYS_ADMIN]}}"))
+	return kit.Load{Interval: pace, Askers: outstanding, Ask: func(ctx context.Context, i int) (kit.Verdict, string) {
+		if i%2 == 0 {
+			return hardened(good.DeepCopy(), func(object client.Object) error { return cluster.Create(ctx, object, client.DryRunAll) })
+		}
+		err := cluster.Create(ctx, bad.DeepCopy(), client.DryRunAll)
+		switch {
+		case err == nil:
+			return kit.Unchecked, "a Sandbox with SYS_ADMIN"
+		case strings.Contains(err.Error(), `"SYS_ADMIN"`), strings.Contains(err.Error(), "capabilities-add:"):
+			return kit.Right, ""
+		default:
+			return kit.Wrong, err.Error()
+		}
+	}}
+}
+
+// hardened creates a Sandbox that lacks what mutation sets and validation asks for.
+func hardened(sandbox *unstructured.Unstructured, create func(client.Object) error) (kit.Verdict, string) {
+	if err := create(sandbox); err != nil {
+		return kit.Wrong, err.Error()
+	}
+	mounts, set, err := unstructured.NestedBool(sandbox.Object, "spec", "podTemplate", "spec", "automountServiceAccountToken")
+	if err != nil || !set || mounts || sandbox.GetAnnotations()[keys.Defaulted] == "" {
+		return kit.Unchecked, fmt.Sprintf("a Sandbox without the hardened defaults: annotations %v", sandbox.GetAnnotations())
+	}
+	return kit.Right, ""
+}
+
+// rotateCertificate asks for another authority and waits until the old one is gone.
+func rotateCertificate(ctx context.Context, t *testing.T) {
+	t.Helper()
+	key := client.ObjectKey{Namespace: kit.ReleaseNamespace, Name: "agent-sandbox-webhook-cert"}
+	var secret corev1.Secret
+	if err := cluster.Get(ctx, key, &secret); err != nil {
+		t.Fatal(err)
+	}
+	before := string(secret.Data["ca.crt"])
+	patch := fmt.Appendf(nil, `{"metadata": {"annotations": {%q: "true"}}}`, certs.AnnotationRotate)
+	if err := cluster.Patch(ctx, &secret, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(ctx, t, "another authority signs and the old one is gone", func(ctx context.Context) error {
+		if err := cluster.Get(ctx, key, &secret); err != nil {
+			return err
+		}
+		if string(secret.Data["ca.crt"]) == before || len(secret.Data["previous-ca.crt"]) > 0 {
+			return errors.New("the rotation goes on")
+		}
+		return nil
+	})
+}
+
+// reloadPolicies adds a rule, changes it, and takes it away.
+func reloadPolicies(ctx context.Context, t *testing.T) {
+	t.Helper()
+	ns := cluster.Namespace(ctx, t)
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: kit.ReleaseNamespace, Name: "story-reload", Labels: map[string]string{keys.PolicySource: "true"},
+		Annotations: map[string]string{keys.RemovalConfirmed: "true"},
+	}}
+	t.Cleanup(func() { _ = cluster.Delete(context.WithoutCancel(ctx), configMap) }) // most often it is gone
+	for i, name := range []string{"ada", "eve"} {
+		write := func() error { return cluster.Update(ctx, configMap) }
+		if i == 0 {
+			write = func() error { return cluster.Create(ctx, configMap) }
+		}
+		configMap.Data = map[string]string{"story.rego": nobodyIsCalled(name)}
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+		named := kit.Object(t, ns, sandboxWith(name, "", ""))
+		kit.Eventually(ctx, t, "the rule about "+name+" is in force", func(ctx context.Context) error {
+			if err := cluster.Create(ctx, named.DeepCopy(), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "story-"+name) {
+				return fmt.Errorf("the answer is %w", err)
+			}
+			return nil
+		})
+	}
+	if err := cluster.Delete(ctx, configMap); err != nil {
+		t.Fatal(err)
+	}
+	last := kit.Object(t, ns, sandboxWith("eve", "", ""))
+	kit.Eventually(ctx, t, "the rule is out of force", func(ctx context.Context) error {
+		return cluster.Create(ctx, last.DeepCopy(), client.DryRunAll)
+	})
+}
+
+func nobodyIsCalled(name string) string {
+	return fmt.Sprintf(`# METADATA
+# title: Nobody is called %[1]s
+# description: A rule of a story.
+# custom:
+#   id: story-%[1]s
+#   severity: low
+#   enforcement: Deny
+#   remediation: Choose another name.
+#   kinds: [Sandbox]
+package policies.team.story
+
+deny contains finding if {
+	input.object.metadata.name == "%[1]s"
+	finding := {"message": "nobody is called so"}
+}
+`, name)
+}
+
+// awaitUnlisted waits until no endpoint of the webhook's Service sends requests to a
+// Pod, and says when that was.
+func awaitUnlisted(ctx context.Context, t *testing.T, pod *corev1.Pod) time.Time {
+	t.Helper()
+	kit.Eventually(ctx, t, "the Service knows that the replica is away", func(ctx context.Context) error {
+		var found discoveryv1.EndpointSliceList
+		if err := cluster.List(ctx, &found, client.InNamespace(kit.ReleaseNamespace),
+			client.MatchingLabels{discoveryv1.LabelServiceName: "agent-sandbox-webhook"}); err != nil {
+			return err
+		}
+		for i := range found.Items {
+			for _, e := range found.Items[i].Endpoints {
+				if slices.Contains(e.Addresses, pod.Status.PodIP) && e.Conditions.Ready != nil && *e.Conditions.Ready {
+					return errors.New("the replica is still listed")
+				}
+			}
+		}
+		return nil
+	})
+	return clock.RealClock{}.Now()
+}

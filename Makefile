@@ -143,13 +143,17 @@ test: unit integration test-policies e2e ## Everything: unit tests, real apiserv
 BENCH_ARGS ?=
 
 .PHONY: bench
-bench: ## What a decision, a claim and a thousand Sandboxes cost: counts, bytes, writes and times
+bench: ## What a decision, admission, a claim and a thousand Sandboxes cost: counts, bytes, writes and times
 	@go test -run '^$$' -bench . -benchmem ./policies/... ./webhook/... ./controller/...
-	@$(MAKE) bench-sandboxes bench-claims
+	@$(MAKE) bench-admission bench-sandboxes bench-claims
 
 .PHONY: bench-claims
 bench-claims: ## What claims cost and how long they take; BENCH_ARGS=-report writes it into e2e/bench/README.md
 	@go test -tags integration -run '^$$' -bench BenchmarkClaims -benchtime 1x -timeout 20m ./e2e/bench $(BENCH_ARGS)
+
+.PHONY: bench-admission
+bench-admission: ## What mutate and validate add to a create
+	@go test -tags integration -run '^$$' -bench BenchmarkAdmission -benchtime 1x -timeout 20m ./e2e/bench $(BENCH_ARGS)
 
 .PHONY: bench-sandboxes
 bench-sandboxes: ## What a thousand Sandboxes cost on fake nodes

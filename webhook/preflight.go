@@ -11,6 +11,8 @@ import (
 	"io"
 	"strings"
 
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -43,6 +45,7 @@ func runPreflight(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&o.Namespace, "namespace", "", "namespace in which the probes run")
 	flags.StringVar(&o.Image, "image", "", "image of the probes, which is that of the webhook")
 	flags.StringVar(&secrets, "pull-secrets", "", "names of Secrets to pull the image with, separated by commas")
+	flags.StringVar(&o.Certificate, "certificate", "", "name of the webhook's Certificate, where cert-manager keeps it")
 	flags.StringVar(&path, "config", "/etc/agent-sandbox/platform.yaml", "file with the platform configuration")
 	if stop, err := parse(flags, args, out); stop {
 		return err
@@ -61,7 +64,11 @@ func runPreflight(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
-	c, err := client.New(restConfig, client.Options{Scheme: clientgoscheme.Scheme})
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), certmanagerv1.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("register kinds: %w", err)
+	}
+	c, err := client.New(restConfig, client.Options{Scheme: scheme})
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}

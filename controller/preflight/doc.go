@@ -3,7 +3,8 @@
 
 // Package preflight finds out what a cluster does for isolation, by trying: whether it
 // enforces NetworkPolicies, which RuntimeClasses run a Pod, and who reaches the metadata
-// service of the cloud. It says so in words.
+// service of the cloud. Where cert-manager keeps the webhook's certificate, it waits for
+// it too. It says so in words.
 //
 // Run makes the Pods and reads what they saw; Probe and Serve are what runs in them;
 // Findings.Report is pure. The chart's test and a command share them.

@@ -25,10 +25,12 @@ type Findings struct {
 	// RuntimeClasses says of each class of the cluster why no Pod runs under it; empty if
 	// one does.
 	RuntimeClasses map[string]string
+	// Certificate is the webhook's, where cert-manager keeps it.
+	Certificate Certificate
 }
 
 // Report puts the findings into words, one line a subject, and lists what makes the
-// cluster unfit for the tiers of the platform.
+// cluster unfit for the tiers of the platform, or its webhook.
 func (f Findings) Report(p *config.Platform) (lines, faults []string) {
 	line, fault := f.enforcement()
 	lines = append(lines, line)
@@ -44,6 +46,12 @@ func (f Findings) Report(p *config.Platform) (lines, faults []string) {
 	lines = append(lines, f.metadata()...)
 	for _, name := range slices.Sorted(maps.Keys(p.Tiers)) {
 		line, fault := f.tier(name, p.Tiers[name].RuntimeClass)
+		lines = append(lines, line)
+		if fault {
+			faults = append(faults, line)
+		}
+	}
+	if line, fault := f.Certificate.line(); line != "" {
 		lines = append(lines, line)
 		if fault {
 			faults = append(faults, line)

@@ -5,6 +5,7 @@ package preflight_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -60,6 +61,20 @@ func TestReport(t *testing.T) {
 				"RuntimeClass gvisor: not usable: no such handler.",
 				"Tier strict: requires one of the RuntimeClasses gvisor, kata, and none is usable: its Sandboxes cannot run.",
 			}, 1,
+		},
+		"a certificate of cert-manager": {
+			preflight.Findings{
+				Open: preflight.Answers{server: yes}, Denied: preflight.Answers{server: no}, RuntimeClasses: gvisor,
+				Certificate: preflight.Certificate{Name: "cert", NotAfter: time.Unix(7200, 0), Renewal: time.Unix(3600, 0)},
+			},
+			[]string{"Certificate cert: ready, valid until 1970-01-01T02:00:00Z, renewed from 1970-01-01T01:00:00Z on."}, 0,
+		},
+		"a certificate that is not issued": {
+			preflight.Findings{
+				Open: preflight.Answers{server: yes}, Denied: preflight.Answers{server: no}, RuntimeClasses: gvisor,
+				Certificate: preflight.Certificate{Name: "cert", Why: "DoesNotExist: no such Issuer"},
+			},
+			[]string{"Certificate cert: not ready: DoesNotExist: no such Issuer. Look at kubectl describe certificate,certificaterequest,issuer."}, 1,
 		},
 		"no RuntimeClass": {
 			preflight.Findings{Open: preflight.Answers{server: yes}, Denied: preflight.Answers{}},

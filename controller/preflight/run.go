@@ -35,6 +35,9 @@ type Options struct {
 	// Image is the image of the webhook; PullSecrets name the Secrets to pull it.
 	Image       string
 	PullSecrets []string
+	// Certificate is the name of the webhook's Certificate; empty where cert-manager does
+	// not keep it.
+	Certificate string
 }
 
 // Run tries the cluster and writes what it found. Its error lists what makes the cluster
@@ -53,7 +56,7 @@ func Run(ctx context.Context, c client.Client, o Options, p *config.Platform, ou
 		}
 	}
 	if len(faults) > 0 {
-		return fmt.Errorf("the cluster does not isolate Sandboxes: %d of the findings above must be mended", len(faults))
+		return fmt.Errorf("the cluster is not fit for Sandboxes: %d of the findings above must be mended", len(faults))
 	}
 	return nil
 }
@@ -85,7 +88,12 @@ func (r *runner) gather(ctx context.Context) (Findings, error) {
 	var openErr, deniedErr error
 	f.Open, openErr = r.answers(ctx, open)
 	f.Denied, deniedErr = r.answers(ctx, denied)
-	return f, errors.Join(openErr, deniedErr)
+	if r.options.Certificate == "" {
+		return f, errors.Join(openErr, deniedErr)
+	}
+	var certificateErr error
+	f.Certificate, certificateErr = AwaitCertificate(ctx, r.client, client.ObjectKey{Namespace: r.options.Namespace, Name: r.options.Certificate})
+	return f, errors.Join(openErr, deniedErr, certificateErr)
 }
 
 // tryClasses runs one Pod under each RuntimeClass.

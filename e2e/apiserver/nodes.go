@@ -49,7 +49,7 @@ func (s *Server) AddNodes(ctx context.Context, count int) error {
 
 // help starts a program that works for the apiserver's users.
 func (s *Server) help(ctx context.Context, name string, args []string) error {
-	path, err := findProgram(ctx, name)
+	path, err := Program(ctx, name)
 	if err != nil {
 		return err
 	}

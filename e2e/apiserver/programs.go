@@ -16,9 +16,9 @@ import (
 	"strings"
 )
 
-// findProgram asks the test cluster's command for a program, which it builds when it
+// Program asks the test cluster's command for a program, which it builds when it
 // is missing.
-func findProgram(ctx context.Context, name string) (string, error) {
+func Program(ctx context.Context, name string) (string, error) {
 	module, err := clusterModule()
 	if err != nil {
 		return "", err

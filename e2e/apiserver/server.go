@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -61,7 +62,7 @@ type Server struct {
 func Start(ctx context.Context, options Options) (*Server, error) {
 	programs := map[string]string{}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
-		path, err := findProgram(ctx, name)
+		path, err := Program(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +196,8 @@ func (s *Server) As(user string, groups ...string) *rest.Config {
 
 // Kubeconfig writes a file with the connection of As and returns its path.
 func (s *Server) Kubeconfig(user, group string) (string, error) {
-	path := s.in(user + ".kubeconfig")
+	// KUBECONFIG may list several files, with colons between them.
+	path := s.in(strings.ReplaceAll(user, ":", "-") + ".kubeconfig")
 	content := fmt.Sprintf(`apiVersion: v1
 kind: Config
 current-context: c

@@ -64,8 +64,13 @@ The user name of the controller's ServiceAccount.
 {{- printf "system:serviceaccount:%s:%s" .Release.Namespace (include "agent-sandbox.serviceAccountName" (dict "root" . "component" "controller")) -}}
 {{- end -}}
 
+{{/*
+The Secret of the webhook's certificate. Each provider has its own, as neither can take
+over what the other made.
+*/}}
 {{- define "agent-sandbox.certificateSecret" -}}
-{{- include "agent-sandbox.name" (dict "root" . "suffix" "webhook-cert") -}}
+{{- $suffix := eq .Values.certificates.provider "cert-manager" | ternary "webhook-tls" "webhook-cert" -}}
+{{- include "agent-sandbox.name" (dict "root" . "suffix" $suffix) -}}
 {{- end -}}
 
 {{- define "agent-sandbox.mutatingWebhook" -}}

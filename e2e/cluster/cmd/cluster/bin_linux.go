@@ -19,7 +19,7 @@ func program(ctx context.Context, out io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	path, err := builder.Program(ctx, slices.Concat(build.Components(), build.Fakes()), name)
+	path, err := builder.Program(ctx, slices.Concat(build.Components(), build.Extras()), name)
 	if err != nil {
 		return err
 	}

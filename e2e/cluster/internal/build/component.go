@@ -72,11 +72,13 @@ func Components() []Component {
 	}
 }
 
-// Fakes are the modules of programs that no cluster here runs: those that stand in for
-// nodes where many are wanted.
-func Fakes() []Component {
+// Extras are the modules of programs that no start of a cluster needs, built when one is
+// asked for: those that stand in for nodes where many are wanted, and cert-manager.
+func Extras() []Component {
+	strip := []string{"-s", "-w"}
 	return []Component{
-		{Name: "kwok", LDFlags: []string{"-s", "-w"}, Programs: []Program{{File: "kwok", Package: "sigs.k8s.io/kwok/cmd/kwok"}}},
+		{Name: "kwok", LDFlags: strip, Programs: []Program{{File: "kwok", Package: "sigs.k8s.io/kwok/cmd/kwok"}}},
+		{Name: "cert-manager", LDFlags: strip, Programs: []Program{{File: "cert-manager", Package: "."}}},
 	}
 }
 

@@ -67,7 +67,7 @@ func TestTheKeyOfABuildChangesWithWhatChangesTheBinaries(t *testing.T) {
 
 func TestEveryComponentHasANameOfItsOwnAndNoProgramTwice(t *testing.T) {
 	seen := map[string]string{}
-	for _, c := range slices.Concat(Components(), Fakes()) {
+	for _, c := range slices.Concat(Components(), Extras()) {
 		for _, p := range c.Programs {
 			for _, name := range append([]string{p.File}, p.Aliases...) {
 				if other, ok := seen[name]; ok {

@@ -17,13 +17,14 @@ import (
 var everything = []string{
 	"certificates.provider=cert-manager", "networkPolicy.enabled=true", "webhook.autoscaling.enabled=true",
 	"controller.replicas=2", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.force=true",
+	"metrics.prometheusRule.enabled=true", "metrics.prometheusRule.force=true",
 }
 
 // namespaced are the kinds of the chart that live in a namespace.
 var namespaced = map[string]bool{
 	"Certificate": true, "ConfigMap": true, "Deployment": true, "HorizontalPodAutoscaler": true, "Issuer": true, "Job": true, "Pod": true,
 	"NetworkPolicy": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "Service": true,
-	"ServiceAccount": true, "ServiceMonitor": true,
+	"ServiceAccount": true, "ServiceMonitor": true, "PrometheusRule": true,
 }
 
 func TestDefaultNames(t *testing.T) {

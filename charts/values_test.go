@@ -73,6 +73,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"an egress profile that is none":  {set: []string{"platform.tiers.trusted.egress.profile=all"}, want: []string{"platform.tiers.trusted.egress", `"all"`, "dns-only, none, public"}},
 		"an allowed profile that is none": {set: []string{"platform.tiers.trusted.egress.allowed={all}"}, want: []string{"platform.tiers.trusted.egress", `"all"`}},
 		"a router without labels":         {set: []string{"platform.router.podLabels=null"}, want: []string{"router"}},
+		"alerts without their kind":       {set: []string{"metrics.prometheusRule.enabled=true"}, want: []string{"PrometheusRule", "metrics.prometheusRule.force"}},
 		"monitors without their kind":     {set: []string{"metrics.serviceMonitor.enabled=true"}, want: []string{"ServiceMonitor", "metrics.serviceMonitor.force"}},
 		"a drain longer than the end":     {set: []string{"webhook.drainSeconds=31"}, want: []string{"webhook.drainSeconds is 31", "30"}},
 		"fewer replicas than the least":   {set: []string{"webhook.autoscaling.enabled=true", "webhook.autoscaling.minReplicas=9"}, want: []string{"minReplicas is 9"}},

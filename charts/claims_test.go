@@ -17,6 +17,7 @@ func TestValuesOfClaimsReachTheController(t *testing.T) {
 	type reached struct {
 		Claims                                 app.ClaimOptions
 		SandboxWorkers, Templates, PoolWorkers int
+		WriteBehind                            time.Duration
 		Domains                                []string
 	}
 	cases := map[string]struct {
@@ -25,16 +26,16 @@ func TestValuesOfClaimsReachTheController(t *testing.T) {
 	}{
 		"by default": {nil, reached{
 			Claims:         app.ClaimOptions{ConcurrentWorkers: 50, ColdStartAfter: 2 * time.Second, BindTimeout: time.Hour, DisableEvents: true},
-			SandboxWorkers: 100, Templates: 1, PoolWorkers: 1, Domains: []string{"sandbox.users.io"},
+			SandboxWorkers: 100, WriteBehind: 100 * time.Millisecond, Templates: 1, PoolWorkers: 1, Domains: []string{"sandbox.users.io"},
 		}},
 		"all of them set": {
 			[]string{
-				"claims.coldStartAfter=0s", "claims.bindTimeout=1m30s", "claims.events=true", "claims.labelDomains={team.example.com,sandbox.users.io}",
+				"claims.coldStartAfter=0s", "claims.writeBehind=1s", "claims.bindTimeout=1m30s", "claims.events=true", "claims.labelDomains={team.example.com,sandbox.users.io}",
 				"controller.workers.claims=7", "controller.workers.sandboxes=8", "controller.workers.pools=9", "controller.workers.templates=10",
 			},
 			reached{
 				Claims:         app.ClaimOptions{ConcurrentWorkers: 7, BindTimeout: 90 * time.Second},
-				SandboxWorkers: 8, Templates: 10, PoolWorkers: 9, Domains: []string{"team.example.com", "sandbox.users.io"},
+				SandboxWorkers: 8, WriteBehind: time.Second, Templates: 10, PoolWorkers: 9, Domains: []string{"team.example.com", "sandbox.users.io"},
 			},
 		},
 	}
@@ -49,8 +50,8 @@ func TestValuesOfClaimsReachTheController(t *testing.T) {
 				t.Error(err)
 			}
 			got := reached{
-				Claims: options.Claims, SandboxWorkers: options.SandboxConcurrentWorkers, Templates: options.Pools.TemplateWorkers,
-				PoolWorkers: options.Pools.PoolWorkers, Domains: platform(t, r).Claims.AllowedLabelDomains(),
+				Claims: options.Claims, SandboxWorkers: options.SandboxConcurrentWorkers, WriteBehind: options.WriteBehind,
+				Templates: options.Pools.TemplateWorkers, PoolWorkers: options.Pools.PoolWorkers, Domains: platform(t, r).Claims.AllowedLabelDomains(),
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("read by the controller (-want +got):\n%s", diff)

@@ -18,6 +18,10 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 )
 
+// annotateAfter is how long the annotations of a claim wait once it is Ready: claims
+// that are not go first.
+const annotateAfter = 100 * time.Millisecond
+
 // timeUnknown is a time that no process remembers.
 const timeUnknown = "unknown"
 

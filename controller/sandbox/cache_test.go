@@ -127,3 +127,27 @@ func TestMoreThanStatusLetsThroughWhatMatters(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlyAClaimThatTakesASandboxOfAPoolLetsItWait(t *testing.T) {
+	pooled, claimed := makeSandbox(controlledBy("SandboxWarmPool")), makeSandbox(controlledBy("SandboxClaim"))
+	cases := map[string]struct {
+		before, after *agentsv1beta1.Sandbox
+		want          bool
+	}{
+		"taken by a claim":       {pooled, claimed, true},
+		"changed in its pool":    {pooled, pooled, false},
+		"changed by its claim":   {claimed, claimed, false},
+		"left by its pool":       {pooled, makeSandbox(), false},
+		"one of nobody, adopted": {makeSandbox(), claimed, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := handedOver().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+				t.Errorf("handedOver() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+	if handedOver().Create(event.CreateEvent{Object: claimed}) {
+		t.Error("a Sandbox that appears waits, although nobody has just taken it")
+	}
+}

@@ -45,6 +45,9 @@ type Settings struct {
 	ClusterDomain string
 	// ConcurrentWorkers is how many Sandboxes are worked on at once.
 	ConcurrentWorkers int
+	// WriteBehind is how long the metadata of a Pod may wait for that of its Sandbox after
+	// a claim took it.
+	WriteBehind time.Duration
 }
 
 // Reconciler keeps Sandboxes.

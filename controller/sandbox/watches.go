@@ -52,7 +52,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("sandbox").
-		For(&agentsv1beta1.Sandbox{}, builder.WithPredicates(moreThanStatus())).
+		For(&agentsv1beta1.Sandbox{}, builder.WithPredicates(moreThanStatus(), predicate.Not(handedOver()))).
+		Watches(&agentsv1beta1.Sandbox{}, r.later(), builder.WithPredicates(handedOver())).
 		Watches(&agentsv1beta1.Sandbox{}, handler.EnqueueRequestsFromMapFunc(r.twinsOf), builder.WithPredicates(gone())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfPod)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.sandboxOf)).
@@ -175,6 +176,26 @@ func moreThanStatus() predicate.Predicate {
 			!maps.Equal(before.GetLabels(), after.GetLabels()) ||
 			!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
 			!apiequality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+	}}
+}
+
+// handedOver picks the moment in which a claim takes a Sandbox of a pool.
+func handedOver() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return relations.Pool(e.ObjectOld) != nil && relations.Claim(e.ObjectNew) != nil
+		},
+	}
+}
+
+// later asks for a pass a while after a Sandbox changed, so that the claim that took it
+// is served first: what is left to do for the Sandbox, nobody waits for.
+func (r *Reconciler) later() handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+		queue.AddAfter(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)}, r.settings.WriteBehind)
 	}}
 }
 

@@ -55,4 +55,9 @@
 //
 // 2026-11-29: The delay of refills counts from the first member that is missing. One
 // that begins again with each further member never ends under a steady load.
+//
+// 2026-11-29: Numbers of the status that change are gathered for a second before they
+// are written; what else changes is written at once. Each claim changes them twice, so
+// that a pool with few claims would pay two writes for each, and pays none when it is
+// full again within that second.
 package warmpool

@@ -74,8 +74,9 @@ type memory struct {
 	refusal  refusal
 	// orphans are the UIDs of those that were told of.
 	orphans sets.Set[types.UID]
-	// written is when the status was last written.
-	written time.Time
+	// written is when the status was last written; differs is since when it is not what
+	// is stored, zero while it is.
+	written, differs time.Time
 	// stuck is true while the pool does not progress and an Event has said so.
 	stuck bool
 }

@@ -273,3 +273,30 @@ func TestDesiredStatus(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlyMoreThanNumbersIsNews(t *testing.T) {
+	stored := desiredStatus(makeScope())
+	cases := map[string]struct {
+		edit func(*scope)
+		news bool
+	}{
+		"nothing":                   {edit: func(*scope) {}},
+		"a member fewer":            {edit: func(s *scope) { s.members = s.members[:1] }},
+		"another generation":        {edit: func(s *scope) { s.pool.Generation++ }, news: true},
+		"a template that went":      {edit: func(s *scope) { s.template = nil }, news: true},
+		"a refusal":                 {edit: func(s *scope) { s.memory.refusal.note(heldDenied, "denied: rule x", "", noon()) }, news: true},
+		"a quota while Pods missed": {edit: func(s *scope) { s.members = nil; s.memory.refusal.note(heldQuota, "exceeded quota", "", noon()) }, news: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := makeScope()
+			tc.edit(s)
+			if desired := desiredStatus(s); isNews(&stored, &desired) != tc.news {
+				t.Errorf("isNews() = %t, want %t", !tc.news, tc.news)
+			}
+		})
+	}
+	if empty := (extensionsv1beta1.SandboxWarmPoolStatus{ObservedGeneration: 2}); !isNews(&empty, &stored) {
+		t.Error("isNews() = false for conditions that were never written, want true")
+	}
+}

@@ -22,7 +22,8 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 )
 
-// statusInterval is how often the status of a pool is written at most.
+// statusInterval is how often the status of a pool is written at most, and how long
+// changes of its numbers are gathered before.
 const statusInterval = time.Second
 
 // Reasons of the conditions.
@@ -170,9 +171,17 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) (ctrl.Result, error
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
 	desired := desiredStatus(s)
 	if apiequality.Semantic.DeepEqual(s.pool.Status, desired) {
+		s.memory.differs = time.Time{}
 		return nil
 	}
-	if due := s.memory.written.Add(statusInterval); s.now.Before(due) {
+	if s.memory.differs.IsZero() {
+		s.memory.differs = s.now
+	}
+	due := s.memory.differs.Add(statusInterval)
+	if isNews(&s.pool.Status, &desired) {
+		due = s.memory.written.Add(statusInterval)
+	}
+	if s.now.Before(due) {
 		s.wakeAt(due)
 		return nil
 	}
@@ -186,8 +195,23 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
-	s.memory.written = s.now
+	s.memory.written, s.memory.differs = s.now, time.Time{}
 	return nil
+}
+
+// isNews says whether more has changed than the numbers, which come and go with each
+// claim.
+func isNews(before, after *extensionsv1beta1.SandboxWarmPoolStatus) bool {
+	if before.ObservedGeneration != after.ObservedGeneration {
+		return true
+	}
+	return slices.ContainsFunc(after.Conditions, func(now metav1.Condition) bool {
+		was := meta.FindStatusCondition(before.Conditions, now.Type)
+		if was == nil || was.Status != now.Status {
+			return true
+		}
+		return was.Reason != now.Reason && now.Reason != reasonFilling && now.Reason != reasonComplete
+	})
 }
 
 // clip shortens a text to so many bytes, at the end of a character.

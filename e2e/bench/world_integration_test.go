@@ -106,7 +106,8 @@ func (w *world) startController(ctx context.Context, flags []string) {
 	ports, err := apiserver.FreePorts(ctx, 1)
 	check(w, err)
 	w.debug = "127.0.0.1:" + ports[0]
-	flags = append(flags, "--kubeconfig="+kubeconfig, "--config="+config, "--leader-elect=false",
+	// The first two are what the chart sets.
+	flags = append(flags, "--disable-claim-events", "--sandbox-write-behind-window=100ms", "--kubeconfig="+kubeconfig, "--config="+config, "--leader-elect=false",
 		"--metrics-bind-address="+w.debug, "--health-probe-bind-address=0", "--enable-pprof-debug")
 	w.controller, err = apiserver.Launch("the controller", binary, filepath.Join(dir, "log"), flags...)
 	check(w, err)

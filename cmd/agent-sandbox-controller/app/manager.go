@@ -69,6 +69,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 			Current:           network.Platform,
 			ClusterDomain:     options.ClusterDomain,
 			ConcurrentWorkers: options.SandboxConcurrentWorkers,
+			WriteBehind:       min(options.WriteBehind, maxWriteBehind),
 		})
 	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
 		return nil, err

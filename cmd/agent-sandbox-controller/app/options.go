@@ -23,6 +23,7 @@ const (
 	defaultBurst             = 10
 	defaultBlockProfileRate  = 1_000_000
 	defaultMutexProfileShare = 10
+	maxWriteBehind           = time.Second
 )
 
 // Options are what the command line says.
@@ -45,6 +46,9 @@ type Options struct {
 	ClusterDomain string
 	// SandboxConcurrentWorkers is how many Sandboxes are worked on at once.
 	SandboxConcurrentWorkers int
+	// WriteBehind is how long the metadata of a Pod may wait after a claim took its
+	// Sandbox; more than maxWriteBehind counts as that.
+	WriteBehind time.Duration
 	// KubeAPIQPS is how many requests a second the apiserver gets; below 0 for no
 	// bound of our own.
 	KubeAPIQPS float64
@@ -81,7 +85,6 @@ type Profiling struct {
 type reservedFlags struct {
 	connections int
 	separate    bool
-	writeBehind time.Duration
 	tracing     bool
 }
 
@@ -96,6 +99,8 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 serves none.")
 	flags.StringVar(&o.ClusterDomain, "cluster-domain", "cluster.local", "Domain of the cluster, which ends the names of Services.")
 	flags.IntVar(&o.SandboxConcurrentWorkers, "sandbox-concurrent-workers", defaultSandboxWorkers, "Sandboxes worked on at once.")
+	flags.DurationVar(&o.WriteBehind, "sandbox-write-behind-window", 0,
+		"How long the metadata of a Pod may wait after a claim took its Sandbox, so that claims go first; more than 1s counts as 1s.")
 	flags.Float64Var(&o.KubeAPIQPS, "kube-api-qps", -1, "Requests a second to the apiserver; negative for no bound of our own.")
 	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", defaultBurst, "Requests to the apiserver at once, when --kube-api-qps bounds them.")
 	flags.BoolVar(&o.CacheLabelSelectors, "cache-label-selectors", false,
@@ -120,7 +125,6 @@ func (o *Options) bindReserved(flags *flag.FlagSet) {
 	r := &o.Reserved
 	flags.IntVar(&r.connections, "api-connections", 1, "Connections to the apiserver"+none+".")
 	flags.BoolVar(&r.separate, "separate-watch-connection", false, "A connection of its own for watches"+none+".")
-	flags.DurationVar(&r.writeBehind, "sandbox-write-behind-window", 0, "Delay of writes to the metadata of Pods"+none+".")
 	flags.BoolVar(&r.tracing, "enable-tracing", false, "Send traces"+none+".")
 }
 
@@ -132,6 +136,9 @@ func (o *Options) Validate() error {
 	}
 	if o.SandboxConcurrentWorkers < 1 {
 		refuse("sandbox-concurrent-workers", o.SandboxConcurrentWorkers, "give at least 1")
+	}
+	if o.WriteBehind < 0 {
+		refuse("sandbox-write-behind-window", o.WriteBehind, "give a duration such as 100ms, or 0 for no delay")
 	}
 	o.Claims.validate(refuse)
 	o.Pools.validate(refuse)

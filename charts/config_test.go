@@ -103,7 +103,7 @@ func TestTiersAreAsDecided(t *testing.T) {
 			Resources: config.Resources{
 				Requests: amounts("100m", "128Mi", "256Mi"), Limits: amounts("2", "2Gi", "4Gi"), Max: amounts("8", "16Gi", "32Gi"),
 			},
-			Egress: config.TierEgress{Profile: "dns-only", Allowed: []string{"none"}},
+			Egress: config.TierEgress{Profile: "dns-only", Allowed: []string{"none"}, Ceiling: "dns-only"},
 		},
 	}
 	p := platform(t, render(t, install{}))

@@ -30,6 +30,9 @@ func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
 	for i, name := range t.Egress.Allowed {
 		errs = append(errs, p.validateProfileName(name, egress.Child("allowed").Index(i))...)
 	}
+	if t.Egress.Ceiling != "" {
+		errs = append(errs, p.validateProfileName(t.Egress.Ceiling, egress.Child("ceiling"))...)
+	}
 	if ingress := []string{"", "router", "namespace"}; !slices.Contains(ingress, t.Ingress) {
 		errs = append(errs, field.NotSupported(at.Child("ingress"), t.Ingress, ingress[1:]))
 	}

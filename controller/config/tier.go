@@ -111,4 +111,7 @@ type TierEgress struct {
 	Profile string `json:"profile"`
 	// Allowed are the profiles that a Sandbox or template may choose besides.
 	Allowed []string `json:"allowed,omitempty"`
+	// Ceiling is the profile beyond which neither a template's own networkPolicy nor a
+	// tenant's NetworkPolicies may open egress. Empty means that there is none.
+	Ceiling string `json:"ceiling,omitempty"`
 }

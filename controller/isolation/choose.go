@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
@@ -40,6 +41,9 @@ type Subject struct {
 	// Template is the name of the template that the Sandbox was made from; empty for
 	// none. Its policy takes the place of the profile's.
 	Template string
+	// Own are the template's own rules of egress, which take the place of the profile's;
+	// nil for none.
+	Own []networkingv1.NetworkPolicyEgressRule
 }
 
 // Choice is how a Sandbox is kept apart.
@@ -63,6 +67,9 @@ func Choose(p *config.Platform, s Subject) (Choice, *field.Error) {
 			field.NewPath("namespace", "metadata", "labels").Key(keys.Tier), s.TierLabel,
 			fmt.Sprintf("there is no such tier: label the namespace with one of %s, or remove the label for %q",
 				listed(slices.Sorted(maps.Keys(p.Tiers))), p.DefaultTier))
+	}
+	if beyond := Beyond(p, name, tier, s.Own, ownEgress); len(beyond) > 0 {
+		return Choice{}, beyond[0]
 	}
 	choice := Choice{Tier: name, Profile: tier.Egress.Profile, Ingress: ingress(tier, s), Template: s.Template}
 	if s.Profile == "" || s.Profile == tier.Egress.Profile {

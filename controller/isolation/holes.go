@@ -5,7 +5,6 @@ package isolation
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,8 +29,8 @@ type Hole struct {
 }
 
 // Holes are what the policies of a namespace open for a Pod with these labels beyond
-// what those among them open that the controllers keep. A peer that is selected by
-// labels counts as covered only by one with the same selectors.
+// what those among them open that the controllers keep. Addresses are compared one by one,
+// with those of all our rules together; Pods by what their selectors demand.
 func Holes(podLabels map[string]string, policies []networkingv1.NetworkPolicy) []Hole {
 	var ours opened
 	var others []networkingv1.NetworkPolicy
@@ -91,7 +90,7 @@ func beyond(policy string, direction networkingv1.PolicyType, theirs, ours []rul
 			holes = append(holes, Hole{policy, direction, "everything"})
 		}
 		for i := range r.peers {
-			if !covered(&r.peers[i], r.ports, ours) {
+			if uncovered(&r.peers[i], r.ports, ours) != nil {
 				holes = append(holes, Hole{policy, direction, describe(&r.peers[i])})
 			}
 		}
@@ -103,54 +102,105 @@ func coveredWhole(r rule, ours []rule) bool {
 	return slices.ContainsFunc(ours, func(o rule) bool { return len(o.peers) == 0 && portsWithin(r.ports, o.ports) })
 }
 
-func covered(peer *networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, ours []rule) bool {
-	return slices.ContainsFunc(ours, func(o rule) bool {
-		if !portsWithin(ports, o.ports) {
-			return false
+// gap is a part of a peer that nothing of ours covers. The address is the first of it;
+// empty for Pods.
+type gap struct{ address string }
+
+// uncovered is what of a peer none of our rules covers on one of the ports; nil when
+// they cover all of it together.
+func uncovered(peer *networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, ours []rule) *gap {
+	if len(ports) == 0 {
+		return uncoveredOn(peer, nil, ours)
+	}
+	for i := range ports {
+		if left := uncoveredOn(peer, ports[i:i+1], ours); left != nil {
+			return left
 		}
-		return len(o.peers) == 0 || slices.ContainsFunc(o.peers, func(mine networkingv1.NetworkPolicyPeer) bool { return peerWithin(peer, &mine) })
-	})
+	}
+	return nil
 }
 
-func peerWithin(peer, mine *networkingv1.NetworkPolicyPeer) bool {
-	if peer.IPBlock != nil && mine.IPBlock != nil {
-		return blockWithin(peer.IPBlock, mine.IPBlock)
+// uncoveredOn is uncovered for one port, or for all of them.
+func uncoveredOn(peer *networkingv1.NetworkPolicyPeer, port []networkingv1.NetworkPolicyPort, ours []rule) *gap {
+	var open []networkingv1.NetworkPolicyPeer
+	for _, o := range ours {
+		if !portsWithin(port, o.ports) {
+			continue
+		}
+		if len(o.peers) == 0 {
+			return nil
+		}
+		open = append(open, o.peers...)
 	}
-	return peer.IPBlock == nil && mine.IPBlock == nil && apiequality.Semantic.DeepEqual(peer, mine)
+	if peer.IPBlock != nil {
+		return uncoveredAddresses(peer.IPBlock, open)
+	}
+	if slices.ContainsFunc(open, func(mine networkingv1.NetworkPolicyPeer) bool { return podsWithin(peer, &mine) }) {
+		return nil
+	}
+	return &gap{}
 }
 
-// blockWithin says whether every address of a block is one of mine. An address block
-// that cannot be read is not.
-func blockWithin(block, mine *networkingv1.IPBlock) bool {
-	inner, err := netip.ParsePrefix(block.CIDR)
-	if err != nil {
+// uncoveredAddresses is the part of a block that is in none of the peers. A block that
+// cannot be read is in none.
+func uncoveredAddresses(block *networkingv1.IPBlock, open []networkingv1.NetworkPolicyPeer) *gap {
+	left, readable := spansOf(block)
+	if !readable {
+		return &gap{}
+	}
+	for i := range open {
+		if open[i].IPBlock == nil {
+			continue
+		}
+		mine, readable := spansOf(open[i].IPBlock)
+		for _, s := range mine {
+			if readable {
+				left = without(left, s)
+			}
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return &gap{address: left[0].first.String()}
+}
+
+// podsWithin says whether every Pod that a peer selects is one of mine, as far as the
+// selectors say so themselves.
+func podsWithin(peer, mine *networkingv1.NetworkPolicyPeer) bool {
+	if mine.IPBlock != nil {
 		return false
 	}
-	outer, err := netip.ParsePrefix(mine.CIDR)
-	if err != nil || !contains(outer, inner) {
+	everywhere := mine.NamespaceSelector != nil && isEmpty(mine.NamespaceSelector)
+	switch {
+	case everywhere:
+	case peer.NamespaceSelector == nil || mine.NamespaceSelector == nil:
+		if peer.NamespaceSelector != mine.NamespaceSelector {
+			return false // one means its own namespace, the other does not
+		}
+	case !narrower(peer.NamespaceSelector, mine.NamespaceSelector):
 		return false
 	}
-	for _, text := range mine.Except {
-		closed, err := netip.ParsePrefix(text)
-		if err != nil {
+	return mine.PodSelector == nil || isEmpty(mine.PodSelector) || peer.PodSelector != nil && narrower(peer.PodSelector, mine.PodSelector)
+}
+
+func isEmpty(selector *metav1.LabelSelector) bool {
+	return len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0
+}
+
+// narrower says whether a selector demands all that another does.
+func narrower(selector, than *metav1.LabelSelector) bool {
+	for key, value := range than.MatchLabels {
+		if got, demanded := selector.MatchLabels[key]; !demanded || got != value {
 			return false
 		}
-		if closed.Overlaps(inner) && !exceptCovers(block.Except, closed) {
+	}
+	for _, expression := range than.MatchExpressions {
+		if !slices.ContainsFunc(selector.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool { return apiequality.Semantic.DeepEqual(e, expression) }) {
 			return false
 		}
 	}
 	return true
-}
-
-func exceptCovers(excepts []string, closed netip.Prefix) bool {
-	return slices.ContainsFunc(excepts, func(text string) bool {
-		except, err := netip.ParsePrefix(text)
-		return err == nil && contains(except, closed)
-	})
-}
-
-func contains(outer, inner netip.Prefix) bool {
-	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
 }
 
 // portsWithin says whether every one of the ports is one of mine.
@@ -204,13 +254,13 @@ func describe(peer *networkingv1.NetworkPolicyPeer) string {
 		return peer.IPBlock.CIDR
 	}
 	pods := "Pods"
-	if peer.PodSelector != nil && (len(peer.PodSelector.MatchLabels) > 0 || len(peer.PodSelector.MatchExpressions) > 0) {
+	if peer.PodSelector != nil && !isEmpty(peer.PodSelector) {
 		pods = "Pods with " + metav1.FormatLabelSelector(peer.PodSelector)
 	}
 	switch {
 	case peer.NamespaceSelector == nil:
 		return pods + " of the namespace"
-	case len(peer.NamespaceSelector.MatchLabels) == 0 && len(peer.NamespaceSelector.MatchExpressions) == 0:
+	case isEmpty(peer.NamespaceSelector):
 		return pods + " of every namespace"
 	default:
 		return fmt.Sprintf("%s of namespaces with %s", pods, metav1.FormatLabelSelector(peer.NamespaceSelector))

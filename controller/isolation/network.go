@@ -74,7 +74,7 @@ func Resolve(p *config.Platform, n Network) (*config.Platform, []Gap) {
 
 // withRanges adds the ranges that neither the special ones nor the configured cover.
 func withRanges(configured []string, ranges []netip.Prefix) []string {
-	closed := outermost(append(specialRanges(), configured...))
+	closed := outermost(append(SpecialRanges(), configured...))
 	var added []string
 	for _, prefix := range ranges {
 		covered := slices.ContainsFunc(closed, func(text string) bool {

@@ -15,8 +15,8 @@ const (
 	allIPv6 = "::/0"
 )
 
-// specialRanges are the addresses that are not the internet.
-func specialRanges() []string {
+// SpecialRanges are the addresses that are not the internet.
+func SpecialRanges() []string {
 	return []string{
 		"0.0.0.0/8",        // this network
 		"10.0.0.0/8",       // private
@@ -44,7 +44,7 @@ func specialRanges() []string {
 
 // internet is every address that is neither special nor the cluster's own.
 func internet(clusterCIDRs []string) []networkingv1.NetworkPolicyPeer {
-	closed := outermost(append(specialRanges(), clusterCIDRs...))
+	closed := outermost(append(SpecialRanges(), clusterCIDRs...))
 	var peers []networkingv1.NetworkPolicyPeer
 	for _, all := range []string{allIPv4, allIPv6} {
 		if slices.Contains(closed, all) {

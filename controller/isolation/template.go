@@ -23,7 +23,11 @@ func TemplateName(template string) string {
 // SubjectOf is a template as the subject of Choose, in a namespace with that tier
 // label.
 func SubjectOf(template *extensionsv1beta1.SandboxTemplate, tierLabel string) Subject {
-	return Subject{TierLabel: tierLabel, Profile: template.Annotations[keys.EgressProfile], Template: template.Name}
+	subject := Subject{TierLabel: tierLabel, Profile: template.Annotations[keys.EgressProfile], Template: template.Name}
+	if own := template.Spec.NetworkPolicy; own != nil && Managed(template) {
+		subject.Own = own.Egress
+	}
+	return subject
 }
 
 // Managed says whether the controller keeps the policy of a template.

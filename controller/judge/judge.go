@@ -151,7 +151,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old,
 		User: q.User.Username, Controller: q.Controller,
 		TierName: known.TierName, Tier: known.Tier, TierKnown: known.TierKnown, Tiers: slices.Sorted(maps.Keys(j.Platform.Tiers)),
-		RuntimeClasses: known.Classes.Existing, UsableClasses: known.Classes.Usable, Effective: pod, Pool: pool, Template: template,
+		Platform: j.Platform, RuntimeClasses: known.Classes.Existing, UsableClasses: known.Classes.Usable, Effective: pod, Pool: pool, Template: template,
 		LabelDomains: j.Platform.Claims.AllowedLabelDomains(), Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
 	}))
 	findings = append(findings, ofUnmet(defaults.Request{

@@ -11,6 +11,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
@@ -39,6 +40,7 @@ func (r *Reconciler) isolate(ctx context.Context, s *scope) {
 	choice, invalid := isolation.Choose(platform, isolation.SubjectOf(s.template, s.tierLabel))
 	if invalid != nil {
 		s.invalid = invalid
+		s.failure = r.closeEgress(ctx, s, platform)
 		return
 	}
 	if s.failure = r.policies.Template(ctx, s.template, choice, platform); s.failure != nil {
@@ -47,6 +49,17 @@ func (r *Reconciler) isolate(ctx context.Context, s *scope) {
 	if !isolation.Managed(s.template) {
 		s.failure = r.policies.Drop(ctx, s.key.Namespace, s.key.Name)
 	}
+}
+
+// closeEgress takes the egress out of the policy of a template whose own rules open more
+// than its tier allows now. Other mistakes leave it as it was.
+func (r *Reconciler) closeEgress(ctx context.Context, s *scope, platform *config.Platform) error {
+	if !isolation.IsBeyond(s.invalid) {
+		return nil
+	}
+	closed := s.template.DeepCopy()
+	closed.Spec.NetworkPolicy.Egress = nil
+	return r.policies.Template(ctx, closed, isolation.Choice{}, platform)
 }
 
 // leave keeps the policy of a template that has gone while Sandboxes need it, and

@@ -27,6 +27,7 @@ import (
 const (
 	reasonUsable          = "Usable"
 	reasonInvalidProfile  = "InvalidEgressProfile"
+	reasonBeyondCeiling   = "EgressBeyondCeiling"
 	reasonInForce         = "InForce"
 	reasonUnmanaged       = "Unmanaged"
 	reasonNameTaken       = "NetworkPolicyNameTaken"
@@ -71,6 +72,8 @@ func policyCondition(s *scope) metav1.Condition {
 	name := isolation.TemplateName(s.template.Name)
 	var taken *netpol.TakenError
 	switch {
+	case isolation.IsBeyond(s.invalid):
+		c.Reason, c.Message = reasonBeyondCeiling, s.invalid.Error()+"; until it is mended the Sandboxes of the template connect to nothing"
 	case s.invalid != nil:
 		c.Reason, c.Message = reasonInvalidProfile, s.invalid.Error()
 	case errors.As(s.failure, &taken):

@@ -76,6 +76,12 @@ func TestDesiredStatus(t *testing.T) {
 			makeScope(func(s *scope) { s.invalid = field.Invalid(field.NewPath("metadata"), "wide", "choose another") }),
 			"False/InvalidEgressProfile", "False/InvalidEgressProfile", []string{"wide", "choose another"},
 		},
+		"own rules beyond the tier's ceiling": {
+			makeScope(func(s *scope) {
+				s.invalid = field.Invalid(field.NewPath("spec", "networkPolicy", "egress").Index(0), "10.0.0.0/8", "narrow it")
+			}),
+			"False/EgressBeyondCeiling", "False/EgressBeyondCeiling", []string{"10.0.0.0/8", "narrow it", "connect to nothing"},
+		},
 		"an error that passes": {
 			makeScope(failing(errors.New("etcd is busy"))), "False/ReconcilerError", "False/ReconcilerError", []string{"etcd is busy"},
 		},

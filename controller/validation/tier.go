@@ -8,10 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
 // checkTier refuses everything in a namespace whose tier nobody defined, and the
@@ -54,6 +57,28 @@ func checkEgressProfile(in Input) []Fault {
 			fmt.Sprintf("tier %q does not allow this egress profile", in.TierName)),
 		Remedy: "Choose one of: " + strings.Join(sets.List(allowed), ", ") + "; or remove the annotation.",
 	}}
+}
+
+// checkEgressCeiling refuses a template whose own rules open more than anybody in the
+// tier may.
+func checkEgressCeiling(in Input) []Fault {
+	own := objectAt(in.Object, "spec", "networkPolicy")
+	unmanaged := textAt(in.Object, "spec", "networkPolicyManagement") == string(extensionsv1beta1.NetworkPolicyUnmanaged)
+	if in.Kind != KindTemplate || !in.TierKnown || own == nil || unmanaged || in.Tier.Egress.Ceiling == "" {
+		return nil
+	}
+	var rules extensionsv1beta1.NetworkPolicySpec
+	at := field.NewPath("spec", "networkPolicy", "egress")
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(own, &rules); err != nil {
+		return []Fault{{
+			Rule: RuleEgressCeiling, Error: field.Invalid(at, "", "the rules cannot be read: "+err.Error()), Remedy: "Write them as in a NetworkPolicy.",
+		}}
+	}
+	var faults []Fault
+	for _, err := range isolation.Beyond(in.Platform, in.TierName, in.Tier, rules.Egress, at) {
+		faults = append(faults, Fault{Rule: RuleEgressCeiling, Error: err, Remedy: "Or ask the platform team for a namespace of another tier."})
+	}
+	return faults
 }
 
 // checkRuntimeClass warns of a class under which no Pod can start (yet), and refuses a

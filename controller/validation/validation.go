@@ -34,6 +34,7 @@ const (
 	RuleControlled       = "controlled-sandbox"
 	RuleTier             = "tier"
 	RuleEgressProfile    = "egress-profile"
+	RuleEgressCeiling    = "egress-ceiling"
 	RuleRuntimeRequired  = "runtimeclass-required"
 	RuleRuntimeExists    = "runtimeclass-exists"
 	RuleLifetime         = "tier-lifetime"
@@ -83,6 +84,8 @@ type Input struct {
 	Tier      config.Tier
 	TierKnown bool
 	Tiers     []string
+	// Platform is the configuration of the platform: the profiles that ceilings name.
+	Platform *config.Platform
 	// RuntimeClasses are the names of those that exist, UsableClasses of those under which a
 	// Pod can start: a class may select nodes that the cluster does not have.
 	RuntimeClasses, UsableClasses sets.Set[string]
@@ -105,7 +108,7 @@ type Input struct {
 // Validate lists every fault of the object, in a stable order.
 func Validate(in Input) []Fault {
 	checks := []func(Input) []Fault{
-		checkTier, checkEgressProfile, checkRuntimeClass, checkCeilings, checkLifetime,
+		checkTier, checkEgressProfile, checkEgressCeiling, checkRuntimeClass, checkCeilings, checkLifetime,
 		checkNames, checkCollision,
 		checkReservedMetadata, checkPodMetadata, checkVolumeMetadata, checkClaimMetadata,
 		checkOwners, checkControlled,

@@ -185,6 +185,12 @@ func TestTier(t *testing.T) {
 	sandbox := func(class string) string {
 		return `{"metadata": {"name": "x"}, "spec": {"podTemplate": {"spec": {"runtimeClassName": "` + class + `"}}}}`
 	}
+	const own = `{"metadata": {"name": "x"}, "spec": {"networkPolicy": {"egress": [
+		{"to": [{"ipBlock": {"cidr": "198.51.100.0/24"}}, {"ipBlock": {"cidr": "10.0.0.0/8"}}]}]}}}`
+	ceiling := func(in *validation.Input) {
+		in.Tier.Egress.Ceiling = "public"
+		in.Platform = &config.Platform{EgressProfiles: map[string]config.EgressProfile{"public": {Internet: true}}}
+	}
 	const chosen = `{"metadata": {"name": "x", "annotations": {"platform.agents.x-k8s.io/egress-profile": "everything"}}}`
 	cases := map[string]struct {
 		in   validation.Input
@@ -211,6 +217,18 @@ func TestTier(t *testing.T) {
 			[]string{`egress-profile: metadata.annotations[platform.agents.x-k8s.io/egress-profile] (everything): ` +
 				`tier "standard" does not allow this egress profile. Fix: Choose one of: none, public; or remove the annotation.`},
 		},
+		"own rules beyond the ceiling": {
+			with(creation("SandboxTemplate", own), ceiling),
+			[]string{`egress-ceiling: spec.networkPolicy.egress[0].to[1] (10.0.0.0/8): it covers 10.0.0.0: egress of tier "standard" goes no further ` +
+				`than profile "public": leave that out by except, or narrow the range. Fix: Or ask the platform team for a namespace of another tier.`},
+		},
+		"own rules beyond the ceiling, unmanaged": {
+			with(creation("SandboxTemplate", strings.Replace(own, `"networkPolicy"`, `"networkPolicyManagement": "Unmanaged", "networkPolicy"`, 1)), ceiling), nil,
+		},
+		"own rules within the ceiling": {
+			with(creation("SandboxTemplate", strings.Replace(own, "10.0.0.0/8", "203.0.113.0/24", 1)), ceiling), nil,
+		},
+		"own rules where there is no ceiling": {creation("SandboxTemplate", own), nil},
 		"a RuntimeClass that does not exist": {
 			creation("Sandbox", sandbox("gvisr")),
 			[]string{`warning runtimeclass-exists: spec.podTemplate.spec.runtimeClassName (gvisr): ` +

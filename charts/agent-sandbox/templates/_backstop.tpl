@@ -172,3 +172,73 @@ Nothing for a tier that takes any. Call with (dict "root" $ "tier" T).
 {{- toJson $reach -}}
 {{- end -}}
 {{- end -}}
+
+{{/*
+The rules of an egress profile as a JSON list, for backstop-egress: CEL wants all values
+of a literal to be of one type, so everything is a list of strings. Each rule has blocks
+({cidr, except}), pods ({own, namespace, labels}, labels as key=value) and ports
+({protocol, first, last}); no ports mean all of them. Call with (dict "root" $ "profile" P).
+*/}}
+{{- define "agent-sandbox.ceilingRules" -}}
+{{- $rules := list -}}
+{{- $cluster := .root.Values.platform.cluster -}}
+{{- if .profile.dns -}}
+{{- $blocks := list -}}
+{{- range $cluster.dnsAddresses -}}
+{{- $blocks = append $blocks (dict "cidr" (list (printf "%s/%s" . (ternary "128" "32" (contains ":" .)))) "except" list) -}}
+{{- end -}}
+{{- $namespace := list (printf "kubernetes.io/metadata.name=%s" $cluster.dns.namespace) -}}
+{{- $pods := list (dict "own" list "namespace" $namespace "labels" (include "agent-sandbox.pairs" $cluster.dns.podLabels | fromJsonArray)) -}}
+{{- $ports := list (dict "protocol" (list "UDP" "TCP") "first" (list "53") "last" (list "53")) -}}
+{{- $rules = append $rules (dict "blocks" $blocks "pods" $pods "ports" $ports) -}}
+{{- end -}}
+{{- if .profile.internet -}}
+{{- $closed := concat (.root.Files.Get "files/closed-ranges.json" | fromJsonArray) $cluster.cidrs -}}
+{{- $v4 := list -}}
+{{- $v6 := list -}}
+{{- range $closed -}}
+{{- if contains ":" . -}}{{- $v6 = append $v6 . -}}{{- else -}}{{- $v4 = append $v4 . -}}{{- end -}}
+{{- end -}}
+{{- $rules = append $rules (dict "blocks" (list (dict "cidr" (list "0.0.0.0/0") "except" $v4) (dict "cidr" (list "::/0") "except" $v6)) "pods" list "ports" list) -}}
+{{- end -}}
+{{- range .profile.rules -}}
+{{- $rules = append $rules (include "agent-sandbox.ceilingRule" . | fromJson) -}}
+{{- end -}}
+{{- toJson $rules -}}
+{{- end -}}
+
+{{/*
+One rule of a profile, for agent-sandbox.ceilingRules. What cannot be compared, such as
+expressions and names of ports, allows nothing. Call with the rule.
+*/}}
+{{- define "agent-sandbox.ceilingRule" -}}
+{{- $rule := . -}}
+{{- $blocks := list -}}
+{{- range $rule.cidrs -}}
+{{- $blocks = append $blocks (dict "cidr" (list .) "except" (default list $rule.except)) -}}
+{{- end -}}
+{{- $namespace := default dict $rule.namespaceSelector -}}
+{{- $selector := default dict $rule.podSelector -}}
+{{- $pods := list -}}
+{{- if and (or (hasKey $rule "namespaceSelector") (hasKey $rule "podSelector")) (not $namespace.matchExpressions) (not $selector.matchExpressions) -}}
+{{- $own := ternary list (list "true") (hasKey $rule "namespaceSelector") -}}
+{{- $pods = list (dict "own" $own "namespace" (include "agent-sandbox.pairs" $namespace.matchLabels | fromJsonArray) "labels" (include "agent-sandbox.pairs" $selector.matchLabels | fromJsonArray)) -}}
+{{- end -}}
+{{- $ports := list -}}
+{{- range $rule.ports -}}
+{{- $number := kindIs "string" .port | ternary "0" (.port | int64 | toString) -}}
+{{- $ports = append $ports (dict "protocol" (list (default "TCP" .protocol)) "first" (list $number) "last" (list (.endPort | default .port | int64 | toString))) -}}
+{{- end -}}
+{{- toJson (dict "blocks" $blocks "pods" $pods "ports" $ports) -}}
+{{- end -}}
+
+{{/*
+Labels as a JSON list of key=value. Call with the labels.
+*/}}
+{{- define "agent-sandbox.pairs" -}}
+{{- $pairs := list -}}
+{{- range $key, $value := . -}}
+{{- $pairs = append $pairs (printf "%s=%s" $key (toString $value)) -}}
+{{- end -}}
+{{- toJson $pairs -}}
+{{- end -}}

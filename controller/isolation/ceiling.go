@@ -1,0 +1,55 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package isolation
+
+import (
+	"fmt"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+)
+
+// ownEgress is where the own rules of a template stand.
+var ownEgress = field.NewPath("spec", "networkPolicy", "egress")
+
+// IsBeyond says whether an error of Choose is about own rules of a template beyond the
+// ceiling.
+func IsBeyond(invalid *field.Error) bool {
+	return invalid != nil && strings.HasPrefix(invalid.Field, ownEgress.String())
+}
+
+// Beyond lists what rules of egress open beyond the ceiling of a tier: each refusal
+// names the rule, what it opens, and the first address of it that the ceiling closes.
+// In a tier without a ceiling there is none. The path is where the rules stand.
+func Beyond(p *config.Platform, tierName string, tier config.Tier, rules []networkingv1.NetworkPolicyEgressRule, at *field.Path) field.ErrorList {
+	if tier.Egress.Ceiling == "" {
+		return nil
+	}
+	var ours opened
+	for _, r := range egress(p.EgressProfiles[tier.Egress.Ceiling], p.Cluster) {
+		ours.egress = append(ours.egress, rule{r.To, r.Ports})
+	}
+	remedy := fmt.Sprintf("egress of tier %q goes no further than profile %q", tierName, tier.Egress.Ceiling)
+	var refusals field.ErrorList
+	for i, r := range rules {
+		if len(r.To) == 0 && !coveredWhole(rule{r.To, r.Ports}, ours.egress) {
+			refusals = append(refusals, field.Invalid(at.Index(i).Child("to"), "", "it opens everything: "+remedy+": name the peers"))
+		}
+		for j := range r.To {
+			hole := uncovered(&r.To[j], r.Ports, ours.egress)
+			if hole == nil {
+				continue
+			}
+			detail := remedy + ": narrow the peer, or remove it"
+			if hole.address != "" && r.To[j].IPBlock != nil {
+				detail = fmt.Sprintf("it covers %s: %s: leave that out by except, or narrow the range", hole.address, remedy)
+			}
+			refusals = append(refusals, field.Invalid(at.Index(i).Child("to").Index(j), describe(&r.To[j]), detail))
+		}
+	}
+	return refusals
+}

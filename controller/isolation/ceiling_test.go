@@ -1,0 +1,96 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package isolation_test
+
+import (
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+)
+
+// ceilings is a configuration with a profile to be the ceiling of its one tier.
+func ceilings(ceiling string) *config.Platform {
+	p := platform()
+	p.EgressProfiles["workspace"] = config.EgressProfile{DNS: true, Internet: true, Rules: []config.EgressRule{{PodSelector: &metav1.LabelSelector{}}}}
+	p.EgressProfiles["halves"] = config.EgressProfile{Rules: []config.EgressRule{{CIDRs: []string{"198.51.100.0/25"}}, {CIDRs: []string{"198.51.100.128/25"}}}}
+	tier := p.Tiers[p.DefaultTier]
+	tier.Egress.Ceiling = ceiling
+	p.Tiers[p.DefaultTier] = tier
+	return p
+}
+
+func TestOwnRulesGoNoFurtherThanTheCeiling(t *testing.T) {
+	cases := map[string]struct {
+		ceiling, rules string
+		// want are parts of the refusals, one a refusal: rule, value, and what is closed.
+		want [][]string
+	}{
+		"no ceiling":                    {"", "[{}]", nil},
+		"nothing":                       {"none", "[]", nil},
+		"everything":                    {"workspace", "[{}]", [][]string{{"egress[0].to", "everything", "workspace"}}},
+		"a part of the internet":        {"workspace", "[{to: [{ipBlock: {cidr: 198.51.100.0/24}}]}]", nil},
+		"one address, IPv6":             {"workspace", "[{to: [{ipBlock: {cidr: '2606:4700::1/128'}}]}]", nil},
+		"the metadata service":          {"workspace", "[{to: [{ipBlock: {cidr: 169.254.169.254/32}}]}]", [][]string{{"egress[0].to[0]", "169.254.169.254/32", "covers 169.254.169.254"}}},
+		"a mapped half of all":          {"workspace", "[{to: [{ipBlock: {cidr: 128.0.0.0/1}}]}]", [][]string{{"128.0.0.0/1", "covers 168.63.129.16"}}},
+		"all but what is private":       {"workspace", "[{to: [{ipBlock: {cidr: 0.0.0.0/0, except: [10.0.0.0/8]}}]}]", [][]string{{"0.0.0.0/0", "covers 0.0.0.0"}}},
+		"the second rule, second peer":  {"workspace", "[{to: [{podSelector: {}}]}, {to: [{podSelector: {}}, {ipBlock: {cidr: 10.0.0.0/8}}]}]", [][]string{{"egress[1].to[1]", "10.0.0.0/8"}}},
+		"Pods of the namespace":         {"workspace", "[{to: [{podSelector: {matchLabels: {app: git}}}], ports: [{port: 443}]}]", nil},
+		"Pods of another namespace":     {"workspace", "[{to: [{namespaceSelector: {matchLabels: {a: b}}}]}]", [][]string{{"namespaces with a=b"}}},
+		"the cluster's DNS":             {"dns-only", "[{to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}, podSelector: {matchLabels: {k8s-app: kube-dns, a: b}}}], ports: [{port: 53, protocol: UDP}, {port: 53}]}]", nil},
+		"the DNS server, all its ports": {"dns-only", "[{to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}, podSelector: {matchLabels: {k8s-app: kube-dns}}}]}]", [][]string{{"egress[0].to[0]", "kube-dns"}}},
+		"what two rules cover together": {"halves", "[{to: [{ipBlock: {cidr: 198.51.100.0/24}}]}]", nil},
+		"more than two rules cover":     {"halves", "[{to: [{ipBlock: {cidr: 198.51.100.0/23}}]}]", [][]string{{"covers 198.51.101.0"}}},
+		"two faults, both told": {
+			"none", "[{to: [{ipBlock: {cidr: 198.51.100.0/24}}]}, {to: [{podSelector: {}}]}]",
+			[][]string{{"egress[0].to[0]", "198.51.100.0/24"}, {"egress[1].to[0]", "Pods of the namespace"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := ceilings(tc.ceiling)
+			var rules []networkingv1.NetworkPolicyEgressRule
+			if err := yaml.UnmarshalStrict([]byte(tc.rules), &rules); err != nil {
+				t.Fatal(err)
+			}
+			tierName, tier, _ := p.TierOf("")
+			got := isolation.Beyond(p, tierName, tier, rules, field.NewPath("egress"))
+			if len(got) != len(tc.want) {
+				t.Fatalf("%d refusals, want %d: %v", len(got), len(tc.want), got)
+			}
+			for i, parts := range tc.want {
+				for _, part := range parts {
+					if !strings.Contains(got[i].Error(), part) {
+						t.Errorf("refusal %d is %q, want it to name %q", i, got[i], part)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A template whose own rules are beyond the ceiling gives no choice; an unmanaged one,
+// of whose rules no policy is made, does.
+func TestATemplateBeyondTheCeilingIsNotChosen(t *testing.T) {
+	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: "python"}}
+	template.Spec.NetworkPolicy = &extensionsv1beta1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{{}}}
+	_, invalid := isolation.Choose(ceilings("workspace"), isolation.SubjectOf(template, ""))
+	if !isolation.IsBeyond(invalid) || invalid.Field != "spec.networkPolicy.egress[0].to" {
+		t.Errorf("Choose() = %v, want a refusal of spec.networkPolicy.egress[0].to", invalid)
+	}
+	template.Spec.NetworkPolicyManagement = extensionsv1beta1.NetworkPolicyUnmanaged
+	if _, invalid := isolation.Choose(ceilings("workspace"), isolation.SubjectOf(template, "")); invalid != nil {
+		t.Errorf("an unmanaged template is refused: %v", invalid)
+	}
+	if _, invalid := isolation.Choose(ceilings("workspace"), isolation.Subject{Profile: "lax"}); isolation.IsBeyond(invalid) || invalid == nil {
+		t.Errorf("a profile that is not allowed is taken for a rule beyond the ceiling: %v", invalid)
+	}
+}

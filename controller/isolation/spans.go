@@ -1,0 +1,58 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package isolation
+
+import (
+	"net/netip"
+
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// span is a run of addresses of one family, both ends included.
+type span struct{ first, last netip.Addr }
+
+func spanOf(prefix netip.Prefix) span {
+	last := prefix.Masked().Addr().AsSlice()
+	for bit := prefix.Bits(); bit < len(last)*8; bit++ {
+		last[bit/8] |= 0x80 >> (bit % 8)
+	}
+	end, _ := netip.AddrFromSlice(last) // its length is that of an address
+	return span{prefix.Masked().Addr(), end}
+}
+
+// spansOf are the addresses of a block without its exceptions; false for one that
+// cannot be read.
+func spansOf(block *networkingv1.IPBlock) ([]span, bool) {
+	prefix, err := netip.ParsePrefix(block.CIDR)
+	if err != nil {
+		return nil, false
+	}
+	spans := []span{spanOf(prefix)}
+	for _, text := range block.Except {
+		except, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, false
+		}
+		spans = without(spans, spanOf(except))
+	}
+	return spans, true
+}
+
+// without takes the addresses of one span out of others.
+func without(spans []span, cut span) []span {
+	var left []span
+	for _, s := range spans {
+		if s.first.Is4() != cut.first.Is4() || s.last.Less(cut.first) || cut.last.Less(s.first) {
+			left = append(left, s)
+			continue
+		}
+		if s.first.Less(cut.first) {
+			left = append(left, span{s.first, cut.first.Prev()})
+		}
+		if cut.last.Less(s.last) {
+			left = append(left, span{cut.last.Next(), s.last})
+		}
+	}
+	return left
+}

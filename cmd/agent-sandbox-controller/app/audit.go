@@ -5,9 +5,11 @@ package app
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
+	"net/http"
 	"os"
 	"time"
 
@@ -94,6 +96,16 @@ func setUpAudit(ctx context.Context, mgr ctrl.Manager, options AuditOptions, pla
 	})
 	if err != nil {
 		return nil, err
+	}
+	// Before that, claims get no Sandbox that waits.
+	loaded := func(*http.Request) error {
+		if !rules.Ready() {
+			return errors.New("the policies are not loaded yet")
+		}
+		return nil
+	}
+	if err := mgr.AddReadyzCheck("policies", loaded); err != nil {
+		return nil, fmt.Errorf("add readiness check: %w", err)
 	}
 	return auditor, auditor.SetupWithManager(ctx, mgr, metrics.Registry)
 }

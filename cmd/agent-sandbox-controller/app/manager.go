@@ -151,7 +151,8 @@ func profiles(p Profiling) map[string]http.Handler {
 }
 
 // addHealth serves /healthz, which says that the process runs, and /readyz, which
-// says that its caches are filled, so that it could take the lead at once.
+// says that its caches are filled and, where there are any, the policies loaded, so that
+// it could take the lead at once.
 func addHealth(mgr ctrl.Manager) error {
 	filled := &cacheFilled{caches: mgr.GetCache()}
 	return errors.Join(

@@ -162,7 +162,7 @@ bench-sandboxes: ## What a thousand Sandboxes cost on fake nodes
 .PHONY: test-long
 test-long: ## The property tests with many more random sequences, and a namespace with three thousand Sandboxes
 	@PROPERTY_SEQUENCES=500 PROPERTY_SEEDS=20 POLICY_SANDBOXES=3000 go test -tags integration -timeout 90m \
-		-run 'TestAnySequence|TestOneSandbox|TestNeverTooManyMembers|TestOnePolicyServes' ./controller/sandbox ./controller/claim ./controller/warmpool
+		-run 'TestAnySequence|TestALife|TestOneSandbox|TestNeverTooManyMembers|TestOnePolicyServes' ./controller/sandbox ./controller/claim ./controller/warmpool
 
 ##@ Tools, pinned in .tools/go.mod
 TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen

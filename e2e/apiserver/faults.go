@@ -92,8 +92,13 @@ func (d *disturbed) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !hit {
 		return d.next.RoundTrip(request)
 	}
-	if fault.late {
-		response, err := d.next.RoundTrip(request)
+	return fault.play(d.next, request)
+}
+
+// play lets a request come to grief.
+func (f fault) play(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+	if f.late {
+		response, err := next.RoundTrip(request)
 		if err != nil {
 			return nil, err
 		}
@@ -101,10 +106,10 @@ func (d *disturbed) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	if fault.status == 0 {
+	if f.status == 0 {
 		return nil, timeoutError{method: request.Method, path: request.URL.Path}
 	}
-	return answer(request, fault.status)
+	return answer(request, f.status)
 }
 
 // isDiscovery says whether a request asks which kinds there are. A controller that is

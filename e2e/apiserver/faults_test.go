@@ -15,11 +15,11 @@ import (
 
 // outcomes sends requests through faults and lists what came back, and how many
 // requests the server saw.
-func outcomes(t *testing.T, faults *Faults, requests int, target string) (answers []int, served int) {
+func outcomes(t *testing.T, disturb func(http.RoundTripper) http.RoundTripper, requests int, target string) (answers []int, served int) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
 	defer server.Close()
-	client := &http.Client{Transport: faults.Wrap(http.DefaultTransport)}
+	client := &http.Client{Transport: disturb(http.DefaultTransport)}
 	for range requests {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+target, http.NoBody)
 		if err != nil {
@@ -43,8 +43,8 @@ func outcomes(t *testing.T, faults *Faults, requests int, target string) (answer
 
 func TestFaultsComeByTheirSeedBeforeAndAfterARequestIsServed(t *testing.T) {
 	const requests = 200
-	answers, served := outcomes(t, NewFaults(7, 0.5), requests, "/")
-	again, _ := outcomes(t, NewFaults(7, 0.5), requests, "/")
+	answers, served := outcomes(t, NewFaults(7, 0.5).Wrap, requests, "/")
+	again, _ := outcomes(t, NewFaults(7, 0.5).Wrap, requests, "/")
 	if diff := cmp.Diff(answers, again); diff != "" {
 		t.Errorf("one seed gave two plans (-first +second):\n%s", diff)
 	}
@@ -71,9 +71,44 @@ func TestFaultsThatAreStoppedAndWatchesLetEverythingThrough(t *testing.T) {
 		target string
 	}{"stopped": {stopped, "/"}, "a watch": {watching, "/?watch=true"}, "discovery": {watching, "/apis/apps/v1"}} {
 		t.Run(name, func(t *testing.T) {
-			if answers, served := outcomes(t, tc.faults, 3, tc.target); served != 3 || tc.faults.Count() != 0 {
+			if answers, served := outcomes(t, tc.faults.Wrap, 3, tc.target); served != 3 || tc.faults.Count() != 0 {
 				t.Errorf("answers %v, %d served, %d faults", answers, served, tc.faults.Count())
 			}
 		})
+	}
+}
+
+func TestAnInterruptionDisturbsOneWriteOnly(t *testing.T) {
+	const requests, nth = 4, 2
+	cases := map[string]struct {
+		answers []int
+		served  int
+	}{
+		"somebody else was faster":   {[]int{200, 409, 200, 200}, 3},
+		"too many requests":          {[]int{200, 429, 200, 200}, 3},
+		"an error before it is done": {[]int{200, 500, 200, 200}, 3},
+		"an error after it is done":  {[]int{200, 500, 200, 200}, 4},
+		"no answer, and not done":    {[]int{200, 0, 200, 200}, 3},
+		"no answer, and done":        {[]int{200, 0, 200, 200}, 4},
+		"death before it":            {[]int{200, 0, 0, 0}, 1},
+		"death after it":             {[]int{200, 0, 0, 0}, 2},
+	}
+	for name, interruption := range Interruptions(nth) {
+		t.Run(name, func(t *testing.T) {
+			answers, served := outcomes(t, interruption.Wrap, requests, "/pods")
+			if diff := cmp.Diff(cases[name].answers, answers); diff != "" || served != cases[name].served {
+				t.Errorf("%d were served, want %d; answers (-want +got):\n%s", served, cases[name].served, diff)
+			}
+			if interruption.Hit() != "POST /pods" || interruption.Heir() {
+				t.Errorf("disturbed: %q, followed by another client: %t", interruption.Hit(), interruption.Heir())
+			}
+			if answers, _ := outcomes(t, interruption.Wrap, 1, "/pods"); answers[0] != http.StatusOK || interruption.Heir() != interruption.Dead() {
+				t.Errorf("the next client is answered %v; it is an heir: %t", answers, interruption.Heir())
+			}
+		})
+	}
+	events := Interruptions(1)["too many requests"]
+	if answers, _ := outcomes(t, events.Wrap, 1, "/apis/events.k8s.io/v1/events"); answers[0] != http.StatusOK {
+		t.Errorf("an Event was disturbed: %v", answers)
 	}
 }

@@ -106,13 +106,13 @@ func guarded(next admission.Handler) admission.Handler {
 
 // Handlers are the admission handlers by path. At most limit requests are handled at
 // the same time, further ones are asked to come again.
-func Handlers(j *Judge, policies *policysource.Source, metrics *Metrics, limit int) map[string]*admission.Webhook {
-	handlers := map[string]*admission.Webhook{}
+func Handlers(j *Judge, policies *policysource.Source, metrics *Metrics, limit int) map[string]http.Handler {
+	handlers := map[string]http.Handler{}
 	crowd := newShedder(limit)
 	for path, handle := range map[string]admission.HandlerFunc{
 		PathMutate: j.Mutate, PathValidate: j.Validate, PathValidatePolicy: policyCheck{policies}.validate,
 	} {
-		handlers[path] = &admission.Webhook{Handler: metrics.observe(path[1:], crowd.shed(guarded(handle)))}
+		handlers[path] = bounded(path, &admission.Webhook{Handler: metrics.observe(path[1:], crowd.shed(guarded(handle)))})
 	}
 	return handlers
 }

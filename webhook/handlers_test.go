@@ -89,11 +89,7 @@ func extension(text string) *unstructured.Unstructured {
 func (w world) start(t *testing.T) map[string]http.Handler {
 	t.Helper()
 	judge, source, m := w.parts(t)
-	handlers := map[string]http.Handler{}
-	for path, handler := range Handlers(judge, source, m, 100) {
-		handlers[path] = handler
-	}
-	return handlers
+	return Handlers(judge, source, m, 100)
 }
 
 // judge is that of the world by itself.

@@ -116,7 +116,7 @@ func TestObjectsBeyondTheLimitsAreRefused(t *testing.T) {
 	}{
 		"a deep object":                   {deep(40), ""},
 		"one that is too deep":            {deep(80), "request-limits: the object nests more than 64 levels"},
-		"one that is far too deep":        {deep(8000), "request-limits: the object nests more than 64 levels"},
+		"one that is far too deep":        {deep(900), "request-limits: the object nests more than 64 levels"},
 		"a long object":                   {long(1 << 20), ""},
 		"as many volumes as are judged":   {many("volumes", `{"name": "a", "emptyDir": {}}`, 200), ""},
 		"more volumes":                    {many("volumes", `{"name": "a", "hostPath": {"path": "/"}}`, 4000), pod + "volumes has 4000 entries, at most 200 are judged: use fewer"},

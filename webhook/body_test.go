@@ -1,0 +1,88 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// endless is a body that never ends.
+type endless struct{ read int }
+
+func (e *endless) Read(into []byte) (int, error) {
+	for i := range into {
+		into[i] = ' '
+	}
+	e.read += len(into)
+	return len(into), nil
+}
+
+// deepReview is a review whose object nests so many levels, with what stands before it.
+func deepReview(head string, levels int) string {
+	return head + `"object": ` + strings.Repeat(`{"a":[`, levels/2) + strings.Repeat(`]}`, levels/2) + `}}`
+}
+
+func TestHostileBodiesAreNotDecoded(t *testing.T) {
+	const head = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"7d1f",`
+	const refused = `"uid":"7d1f","allowed":false,"status":{"metadata":{},"status":"Failure",` +
+		`"message":"request-limits: the object nests more than 64 levels: make it flatter","reason":"Forbidden","code":403}`
+	cases := map[string]struct {
+		path, body string
+		code       int
+		// answer is a part of the answer; empty when the body is handed on.
+		answer string
+	}{
+		"a review":                                {PathValidate, head + `"operation":"CREATE"}}`, 200, ""},
+		"nothing":                                 {PathValidate, ``, 200, ""},
+		"as deep as is handed on":                 {PathValidate, deepReview(head, 998), 200, ""},
+		"brackets in a text":                      {PathValidate, head + `"name":"\\\"` + strings.Repeat("[", 2000) + `"}}`, 200, ""},
+		"brackets that end the text before":       {PathValidate, head + `"name":"\\",` + deepReview("", 1000), 200, refused},
+		"a deep object":                           {PathValidate, deepReview(head, 1000), 200, refused},
+		"one as deep as no decoder goes":          {PathValidate, deepReview(head, 200_000), 200, refused},
+		"lists without an end":                    {PathValidate, head + `"object": ` + strings.Repeat("[", 1<<20), 200, refused},
+		"mutation refuses nothing":                {PathMutate, deepReview(head, 2000), 200, `"uid":"7d1f","allowed":true}`},
+		"with spaces, as no apiserver writes it":  {PathValidate, deepReview(` { "request" : { "uid" : "7d1f", `, 2000), 200, refused},
+		"a deep body that is no review":           {PathValidate, strings.Repeat("[", 2000), 400, "nests more than 1000 levels"},
+		"a uid that only the object has":          {PathValidate, `{"request":{"object":{"uid":"7d1f",` + strings.Repeat(`"a":{`, 2000), 400, "nests more than 1000 levels"},
+		"as long as is handed on":                 {PathValidate, strings.Repeat(" ", maxBody), 200, ""},
+		"longer by a byte, whatever is in it":     {PathValidate, strings.Repeat(" ", maxBody+1), 413, "more than 7340032 bytes"},
+		"long and deep, of which the length wins": {PathMutate, strings.Repeat("[", maxBody+1), 413, "more than 7340032 bytes"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var handed []byte
+			called := false
+			handler := bounded(tc.path, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				called = true
+				var err error
+				if handed, err = io.ReadAll(r.Body); err != nil {
+					t.Error(err)
+				}
+			}))
+			recorder := httptest.NewRecorder()
+			handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, tc.path, strings.NewReader(tc.body)))
+			if called != (tc.answer == "") || called && string(handed) != tc.body {
+				t.Errorf("handed on: %t with %d of %d bytes", called, len(handed), len(tc.body))
+			}
+			if recorder.Code != tc.code || !strings.Contains(recorder.Body.String(), tc.answer) {
+				t.Errorf("answer %d %.300s, want %d with %q", recorder.Code, recorder.Body, tc.code, tc.answer)
+			}
+		})
+	}
+}
+
+// A body without an end is read up to the limit and no further.
+func TestABodyWithoutEndIsNotReadOn(t *testing.T) {
+	body := &endless{}
+	recorder := httptest.NewRecorder()
+	handler := bounded(PathValidate, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was handed on") }))
+	handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, body))
+	if recorder.Code != http.StatusRequestEntityTooLarge || body.read > 2*maxBody {
+		t.Errorf("answer %d after %d bytes, want 413 after %d", recorder.Code, body.read, maxBody)
+	}
+}

@@ -97,6 +97,7 @@ generate: $(BIN)/controller-gen ## Regenerate deepcopy, CRDs, roles and the tabl
 	@$(BIN)/controller-gen rbac:roleName=controller,fileName=controller-role.yaml paths=./controller/... paths=./cmd/agent-sandbox-controller/... output:rbac:dir=$(CHART)/files
 	@$(BIN)/controller-gen rbac:roleName=webhook,fileName=webhook-role.yaml paths=./webhook/... output:rbac:dir=$(CHART)/files
 	@gofmt -l -w controller/api
+	@go test ./charts -count=1 -run 'TestReadme' -update >/dev/null
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run every linter over every module of ours
@@ -118,8 +119,9 @@ unit: ## Unit tests of every module
 	@go -C e2e/cluster test ./...
 
 .PHONY: integration
-integration: ## Tests of the controllers on a real apiserver
+integration: ## Tests of the controllers, and of the webhook as the chart installs it, on a real apiserver
 	@go test -tags integration -count=1 -timeout 20m ./e2e/apiserver/... ./e2e/bench/... ./controller/...
+	@go test -tags integration -count=1 -timeout 20m -run TestServed ./charts
 
 .PHONY: test-policies
 test-policies: $(BIN)/opa ## Rego tests, checks and formatting with the stock opa command
@@ -159,10 +161,15 @@ bench-admission: ## What mutate and validate add to a create
 bench-sandboxes: ## What a thousand Sandboxes cost on fake nodes
 	@go test -tags integration -run '^$$' -bench BenchmarkThousandSandboxes -benchtime 1x -timeout 20m ./e2e/bench $(BENCH_ARGS)
 
+FUZZ_TIME ?= 10m
+
 .PHONY: test-long
-test-long: ## The property tests with many more random sequences, and a namespace with three thousand Sandboxes
+test-long: ## The property tests with many more random sequences, a namespace with three thousand Sandboxes, the whole corpus applied twice, and fuzzing
 	@PROPERTY_SEQUENCES=500 PROPERTY_SEEDS=20 POLICY_SANDBOXES=3000 go test -tags integration -timeout 90m \
 		-run 'TestAnySequence|TestALife|TestOneSandbox|TestNeverTooManyMembers|TestOnePolicyServes' ./controller/sandbox ./controller/claim ./controller/warmpool
+	@DRIFT_OF_ALL=yes go test -tags integration -count=1 -timeout 30m -run TestServed ./charts
+	@go test -run '^$$' -fuzz FuzzOperations -fuzztime $(FUZZ_TIME) ./controller/defaults
+	@go test -run '^$$' -fuzz FuzzAdmission -fuzztime $(FUZZ_TIME) ./webhook
 
 ##@ Tools, pinned in .tools/go.mod
 TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen

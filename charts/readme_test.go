@@ -5,25 +5,17 @@ package charts_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 )
 
-var update = flag.Bool("update", false, "write the table of values into the README")
-
-const (
-	tableStart = "<!-- values -->\n"
-	tableEnd   = "<!-- /values -->\n"
-	// longestDefault is how long a default may be to stand in the table.
-	longestDefault = 60
-)
+// longestDefault is how long a default may be to stand in the table.
+const longestDefault = 60
 
 // value is a documented key of values.yaml.
 type value struct {
@@ -86,24 +78,5 @@ func table(t *testing.T) string {
 }
 
 func TestReadmeListsEveryValue(t *testing.T) {
-	path := filepath.Join(chartDir, "README.md")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, begins := strings.Cut(string(data), tableStart)
-	written, after, ends := strings.Cut(rest, tableEnd)
-	if !begins || !ends {
-		t.Fatalf("%s has no place for the table, between %q and %q", path, tableStart, tableEnd)
-	}
-	want := table(t)
-	if *update {
-		if err := os.WriteFile(path, []byte(before+tableStart+want+tableEnd+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, written); diff != "" {
-		t.Errorf("the table of the README is old; run go test ./charts -run %s -update (-values.yaml +README):\n%s", t.Name(), diff)
-	}
+	requireInReadme(t, "values", table(t))
 }

@@ -17,7 +17,9 @@ import (
 //
 // A limit is at least what the container requests, or the apiserver would refuse it. A
 // request is not set beside a limit of the container's own, which Kubernetes takes for
-// the request: a smaller one would change how the Pod is scheduled and evicted.
+// the request: a smaller one would change how the Pod is scheduled and evicted. Limits
+// that would take the Pod beyond its tier are not set: nobody is refused for what he did
+// not ask for, but told to say how he divides what there is.
 func (r Request) ofResources(container target, pod map[string]any) []target {
 	var list []target
 	add := func(form string, name corev1.ResourceName, amount string) {
@@ -27,7 +29,7 @@ func (r Request) ofResources(container target, pod map[string]any) []target {
 	}
 	amounts := r.Tier.Resources
 	for _, name := range slices.Sorted(maps.Keys(amounts.Limits)) {
-		if !bounds(pod, name) {
+		if !bounds(pod, name) && r.fits(pod, name) {
 			limit := amounts.Limits[name]
 			add("limits", name, atLeast(limit, amountOf(container.base, "requests", name)))
 		}
@@ -45,6 +47,43 @@ func (r Request) ofResources(container target, pod map[string]any) []target {
 // bounds reports whether the Pod as a whole has an amount of the resource.
 func bounds(pod map[string]any, name corev1.ResourceName) bool {
 	return amountOf(pod, "limits", name) != nil || amountOf(pod, "requests", name) != nil
+}
+
+// fits reports whether the Pod stays within its tier when every container without a limit
+// gets that of the tier.
+func (r Request) fits(pod map[string]any, name corev1.ResourceName) bool {
+	most, bounded := r.Tier.Resources.Max[name]
+	if !bounded {
+		return true
+	}
+	limitOf := func(element any) resource.Quantity {
+		container, _ := element.(map[string]any)
+		text := amountOf(container, "limits", name)
+		if text == nil {
+			text = atLeast(r.Tier.Resources.Limits[name], amountOf(container, "requests", name))
+		}
+		amount, err := resource.ParseQuantity(fmt.Sprint(text))
+		if err != nil {
+			return resource.Quantity{}
+		}
+		return amount
+	}
+	var beside, peak resource.Quantity // what sidecars take, and the most at any time
+	inits, _ := pod["initContainers"].([]any)
+	for _, element := range inits {
+		amount := limitOf(element)
+		amount.Add(beside)
+		if container, _ := element.(map[string]any); container["restartPolicy"] == "Always" {
+			beside = amount
+		} else if amount.Cmp(peak) > 0 {
+			peak = amount
+		}
+	}
+	containers, _ := pod["containers"].([]any)
+	for _, element := range containers {
+		beside.Add(limitOf(element))
+	}
+	return peak.Cmp(most) <= 0 && beside.Cmp(most) <= 0
 }
 
 func amountOf(owner map[string]any, form string, name corev1.ResourceName) any {

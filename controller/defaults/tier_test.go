@@ -38,6 +38,15 @@ func open(kind, object string) defaults.Request {
 	return request
 }
 
+// bounded is a tier that only sets a limit, and has room for two and a half of them.
+func bounded(kind, object string) defaults.Request {
+	request := open(kind, object)
+	request.Tier.Resources = config.Resources{
+		Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}, Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5")},
+	}
+	return request
+}
+
 // inPod is an object with this Pod.
 func inPod(pod string) string {
 	return `{"metadata": {"name": "x"}, "spec": {"podTemplate": {"spec": ` + pod + `}}}`
@@ -102,6 +111,19 @@ func TestTiersSetWhatTheyName(t *testing.T) {
 		"an amount that is none is the schema's to refuse": {
 			everything, container(`{"requests": {"memory": "much"}}`),
 			container(`{"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"memory": "much"}}`),
+		},
+		"as many containers as the tier has room for": {
+			bounded, `{"containers": [{}, {}], "initContainers": [{}, {"restartPolicy": "Always", "resources": {"limits": {"cpu": "1"}}}]}`,
+			`{"containers": [{"resources": {"limits": {"cpu": "2"}}}, {"resources": {"limits": {"cpu": "2"}}}],
+			  "initContainers": [{"resources": {"limits": {"cpu": "2"}}}, {"restartPolicy": "Always", "resources": {"limits": {"cpu": "1"}}}]}`,
+		},
+		"one more, which nobody asked so much for": {
+			bounded, `{"containers": [{}, {}], "initContainers": [{"restartPolicy": "Always"}]}`,
+			`{"containers": [{}, {}], "initContainers": [{"restartPolicy": "Always"}]}`,
+		},
+		"an init container beside a sidecar that leaves no room": {
+			bounded, `{"initContainers": [{"restartPolicy": "Always", "resources": {"limits": {"cpu": "4"}}}, {}]}`,
+			`{"initContainers": [{"restartPolicy": "Always", "resources": {"limits": {"cpu": "4"}}}, {}]}`,
 		},
 		"resources of the Pod as a whole": {
 			everything, `{"resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `}]}`,

@@ -30,7 +30,8 @@ func TestValuesOfClaimsReachTheController(t *testing.T) {
 		}},
 		"all of them set": {
 			[]string{
-				"claims.coldStartAfter=0s", "claims.writeBehind=1s", "claims.bindTimeout=1m30s", "claims.events=true", "claims.labelDomains={team.example.com,sandbox.users.io}",
+				"claims.coldStartAfter=0s", "claims.writeBehind=1s", "claims.bindTimeout=1m30s", "claims.events=true",
+				"claims.labelDomains={team.example.com,sandbox.users.io}",
 				"controller.workers.claims=7", "controller.workers.sandboxes=8", "controller.workers.pools=9", "controller.workers.templates=10",
 			},
 			reached{

@@ -44,8 +44,9 @@ func BenchmarkThousandSandboxes(b *testing.B) {
 	for b.Loop() {
 		begun := machine(b)
 		got := bringUp(b, count)
-		publish(b, "sandboxes", fmt.Sprintf("Begun %s. Each of %d Sandboxes cost %.2f writes and %d bytes of the controller's heap, %d with all that it had before.\n",
-			begun, count, float64(got.writes.Total())/count, (got.heapAfter-got.heapBefore)/count, got.heapAfter/count))
+		publish(b, "sandboxes", "Begun "+begun+".\n\n"+
+			fmt.Sprintf("| writes a Sandbox | heap a Sandbox, bytes | heap in all, divided by %d |\n|---|---|---|\n", count)+
+			fmt.Sprintf("| %.2f | %d | %d |\n", float64(got.writes.Total())/count, (got.heapAfter-got.heapBefore)/count, got.heapAfter/count))
 	}
 }
 

@@ -12,6 +12,7 @@
 #   enforcement: Warn
 #   remediation: Use ReadWriteOnce or ReadWriteOncePod, and volumeMode Filesystem.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 #   parameters:
 #     allowedModes:
 #       description: Access modes that may be asked for.

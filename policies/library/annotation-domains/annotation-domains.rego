@@ -13,6 +13,7 @@
 #   enforcement: Warn
 #   remediation: Remove the annotation, or ask the platform team to allow its domain.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 #   parameters:
 #     allowedDomains:
 #       description: Domains whose annotations may be set; those below them too.

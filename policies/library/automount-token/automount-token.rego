@@ -13,7 +13,7 @@
 #   enforcement: Deny
 #   remediation: Set automountServiceAccountToken to false.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
-#   controls: ["CIS 5.1.6", "NSA:C-0034", "C-0309"]
+#   controls: ["CIS 5.1.6", "NSA:C-0034", "C-0309", "OWASP LLM06"]
 #   parameters:
 #     allowServiceAccounts:
 #       description: Names of ServiceAccounts whose token may be mounted.

@@ -12,7 +12,7 @@
 #   enforcement: "Off"
 #   remediation: Name the digest (image@sha256:...).
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
-#   controls: ["C-0304", "C-0306"]
+#   controls: ["C-0304", "C-0306", "OWASP LLM03"]
 #   parameters:
 #     exemptRegistries:
 #       description: Registries and repositories whose tags do not move.

@@ -13,6 +13,7 @@
 #   enforcement: Deny
 #   remediation: Remove the resource claim, or use a ResourceClaimTemplate that the platform team allows.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 #   parameters:
 #     allowedTemplates:
 #       description: Names of ResourceClaimTemplates that may be used.

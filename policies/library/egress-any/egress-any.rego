@@ -13,7 +13,7 @@
 #   enforcement: Warn
 #   remediation: Name what the Sandboxes have to reach, and leave out the private ranges by except.
 #   kinds: [SandboxTemplate]
-#   controls: ["C-0301"]
+#   controls: ["C-0301", "OWASP LLM06"]
 #   parameters:
 #     minPrefix:
 #       description: Shorter prefixes of IPv4 count as everything.

@@ -13,6 +13,7 @@
 #   enforcement: Warn
 #   remediation: Add the address to except.
 #   kinds: [SandboxTemplate]
+#   controls: ["OWASP LLM02"]
 #   parameters:
 #     metadataCIDRs:
 #       description: Ranges of metadata services.

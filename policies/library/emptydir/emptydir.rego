@@ -12,6 +12,7 @@
 #   enforcement: "Off"
 #   remediation: Set emptyDir.sizeLimit within the ceiling.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["OWASP LLM10"]
 #   parameters:
 #     maxSize:
 #       description: The largest limit on disk.

@@ -13,6 +13,7 @@
 #   enforcement: Deny
 #   remediation: Move the container to containers or initContainers.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 package policies.library.ephemeral_in_template
 
 import data.lib.pods

@@ -13,6 +13,7 @@
 #   enforcement: Warn
 #   remediation: Remove the resource, or ask the platform team to allow it.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["OWASP LLM10"]
 #   parameters:
 #     allowed:
 #       description: Resources that may be asked for, besides cpu, memory and ephemeral-storage.

@@ -13,6 +13,7 @@
 #   enforcement: Warn
 #   remediation: Use volumeClaimTemplates, or a claim that the platform team allows.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["OWASP LLM02"]
 #   parameters:
 #     allowedNames:
 #       description: Names of claims that every Sandbox may mount.

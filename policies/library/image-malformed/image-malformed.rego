@@ -13,6 +13,7 @@
 #   enforcement: Deny
 #   remediation: Write the image as [registry/]repository[:tag][@digest] in lower case.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["OWASP LLM03"]
 package policies.library.image_malformed
 
 import data.lib.images

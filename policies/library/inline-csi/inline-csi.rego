@@ -12,6 +12,7 @@
 #   enforcement: Warn
 #   remediation: Use a persistent volume claim, or a driver that the platform team allows.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 #   parameters:
 #     allowedDrivers:
 #       description: Drivers that may be used inline.

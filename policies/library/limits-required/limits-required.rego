@@ -13,7 +13,7 @@
 #   enforcement: Warn
 #   remediation: Set the limit on the container, or under resources.limits of the Pod for all its containers.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
-#   controls: ["NSA:C-0270", "NSA:C-0271", "C-0311"]
+#   controls: ["NSA:C-0270", "NSA:C-0271", "C-0311", "OWASP LLM10"]
 #   parameters:
 #     resources:
 #       description: The resources that need a limit.

@@ -13,7 +13,7 @@
 #   enforcement: Warn
 #   remediation: Ask for less, or ask the platform team to raise the ceiling.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
-#   controls: ["C-0303"]
+#   controls: ["C-0303", "OWASP LLM10"]
 #   parameters:
 #     container:
 #       description: The most that one container may ask for, by resource.

@@ -12,6 +12,7 @@
 #   enforcement: Warn
 #   remediation: Choose an earlier shutdownTime.
 #   kinds: [Sandbox, SandboxClaim]
+#   controls: ["OWASP LLM10"]
 #   parameters:
 #     maxHours:
 #       description: Hours from the beginning to the latest end.

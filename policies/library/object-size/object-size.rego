@@ -12,6 +12,7 @@
 #   enforcement: Warn
 #   remediation: Split the Sandbox, or mount files instead of long values.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["OWASP LLM10"]
 #   parameters:
 #     maxContainers:
 #       description: Containers of all lists together.

@@ -13,6 +13,7 @@
 #   enforcement: Deny
 #   remediation: "Give the volume exactly one source, for example emptyDir: {}."
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["PSS:restrictedVolumes"]
 package policies.library.one_volume_source
 
 import data.lib.volumes

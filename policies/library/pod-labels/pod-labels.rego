@@ -13,6 +13,7 @@
 #   enforcement: Warn
 #   remediation: Remove the label, or use a key with a domain of your own.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 #   parameters:
 #     reserved:
 #       description: Labels that may not be set, by key or as key=value.

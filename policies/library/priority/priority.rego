@@ -12,6 +12,7 @@
 #   enforcement: Warn
 #   remediation: Remove the field, or use a PriorityClass that the platform team allows.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 #   parameters:
 #     allowed:
 #       description: PriorityClasses that may be used; those of the system never.

@@ -13,6 +13,7 @@
 #   enforcement: Deny
 #   remediation: Remove the source from the projected volume.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["CIS 5.1.6", "OWASP LLM06"]
 #   parameters:
 #     allowedAudiences:
 #       description: Audiences for which a ServiceAccount token may be projected.

@@ -13,6 +13,7 @@
 #   enforcement: "Off"
 #   remediation: Set imagePullPolicy to Always, or name a digest.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["OWASP LLM03"]
 package policies.library.pull_policy
 
 import data.lib.containers

@@ -14,7 +14,7 @@
 #   enforcement: "Off"
 #   remediation: Use an image of an allowed registry or repository, or ask the platform team to allow this one.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
-#   controls: ["CIS 5.5.1", "C-0304"]
+#   controls: ["CIS 5.5.1", "C-0304", "OWASP LLM03"]
 #   at_least_one: [registries, repositories]
 #   parameters:
 #     registries:

@@ -12,6 +12,7 @@
 #   enforcement: Warn
 #   remediation: Remove the annotation.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 #   parameters:
 #     allowed:
 #       description: Annotations that may be set all the same.

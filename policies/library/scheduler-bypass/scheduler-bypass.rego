@@ -13,6 +13,7 @@
 #   enforcement: Warn
 #   remediation: Remove the field.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 #   parameters:
 #     allowedSchedulers:
 #       description: Schedulers that may be named, besides the default one.

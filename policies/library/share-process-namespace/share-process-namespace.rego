@@ -13,6 +13,7 @@
 #   enforcement: Warn
 #   remediation: Remove shareProcessNamespace or set it to false.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 package policies.library.share_process_namespace
 
 import data.lib.pods

@@ -12,6 +12,7 @@
 #   enforcement: Warn
 #   remediation: Ask for less, or ask the platform team to raise the ceiling.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["OWASP LLM10"]
 #   parameters:
 #     maxSize:
 #       description: The largest volume.

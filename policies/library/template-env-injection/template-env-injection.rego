@@ -12,7 +12,7 @@
 #   enforcement: Warn
 #   remediation: Leave the field out or set it to Disallowed.
 #   kinds: [SandboxTemplate]
-#   controls: ["C-0316"]
+#   controls: ["C-0316", "OWASP LLM06"]
 #   parameters:
 #     allowedModes:
 #       description: Modes that may be set, besides Disallowed.

@@ -13,6 +13,7 @@
 #   enforcement: Warn
 #   remediation: Remove the toleration, or use one that the platform team allows.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: [none]
 #   parameters:
 #     allowed:
 #       description: Keys of taints that may be tolerated.

@@ -12,6 +12,7 @@
 #   enforcement: "Off"
 #   remediation: Set spec.shutdownTime; for a claim spec.lifecycle.shutdownTime or ttlSecondsAfterFinished.
 #   kinds: [Sandbox, SandboxClaim]
+#   controls: ["OWASP LLM10"]
 package policies.library.ttl_required
 
 import data.lib.values

@@ -13,6 +13,7 @@
 #   enforcement: Deny
 #   remediation: Remove the field; the storage class then makes a new, empty volume.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["OWASP LLM02"]
 package policies.library.volume_binding
 
 import data.lib.volumes

@@ -12,6 +12,7 @@
 #   enforcement: Warn
 #   remediation: Lower spec.replicas, or ask the platform team to raise the ceiling.
 #   kinds: [SandboxWarmPool]
+#   controls: ["OWASP LLM10"]
 #   parameters:
 #     maxReplicas:
 #       description: The largest pool.

@@ -1,0 +1,89 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policies_test
+
+import (
+	"context"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/rego"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/pod-security-admission/policy"
+)
+
+// none says that no catalogue of others has a control for the rule.
+const none = "none"
+
+// TestEveryRuleIsMappedToControlsOfOthers keeps the ids that people search for in the METADATA of each rule.
+func TestEveryRuleIsMappedToControlsOfOthers(t *testing.T) {
+	control := regexp.MustCompile(`^(none|PSS:[a-zA-Z_]+|CIS 5(\.[0-9]{1,2}){1,2}|NSA:C-0[0-9]{3}|C-03[0-9]{2}|C-0297|OWASP LLM(0[1-9]|10))$`)
+	checks := map[string]bool{}
+	for _, check := range policy.DefaultChecks() {
+		checks[string(check.ID)] = true
+	}
+	codes := map[string]string{}
+	for _, info := range catalogue(t) {
+		if len(info.Controls) == 0 || (slices.Contains(info.Controls, none) && len(info.Controls) > 1) {
+			t.Errorf("%s: controls are %q: name those that apply, or %q alone", info.ID, info.Controls, none)
+		}
+		for _, id := range info.Controls {
+			if !control.MatchString(id) {
+				t.Errorf("%s: %q is no control", info.ID, id)
+			}
+			if check, ok := strings.CutPrefix(id, "PSS:"); ok && !checks[check] && !checks[check+"_baseline"] {
+				t.Errorf("%s: Pod Security has no check %q", info.ID, check)
+			}
+		}
+		if other := codes[info.Code]; other != "" {
+			t.Errorf("%s and %s both have the number %s", other, info.ID, info.Code)
+		}
+		codes[info.Code] = info.ID
+	}
+}
+
+// TestReviewedFieldsAreThoseOfKubernetes fails when a new version of Kubernetes brings a field: look at what it does
+// to the node, write a rule where one is needed, then add it to the list of the rule unknown-fields.
+func TestReviewedFieldsAreThoseOfKubernetes(t *testing.T) {
+	for list, kind := range map[string]reflect.Type{
+		"of_pods":         reflect.TypeFor[corev1.PodSpec](),
+		"of_pod_contexts": reflect.TypeFor[corev1.PodSecurityContext](),
+		"of_contexts":     reflect.TypeFor[corev1.SecurityContext](),
+		// Those of a container, and targetContainerName.
+		"of_containers": reflect.TypeFor[corev1.EphemeralContainer](),
+	} {
+		var options []func(*rego.Rego)
+		for _, module := range regoModules(t) {
+			options = append(options, rego.ParsedModule(module))
+		}
+		results, err := rego.New(append(options, rego.Query("data.policies.library.unknown_fields."+list))...).Eval(context.Background())
+		if err != nil || len(results) != 1 {
+			t.Fatal(results, err)
+		}
+		var reviewed []string
+		for _, name := range results[0].Expressions[0].Value.([]any) {
+			reviewed = append(reviewed, name.(string))
+		}
+		if diff := cmp.Diff(fieldsOf(kind), reviewed); diff != "" {
+			t.Errorf("%s (-Kubernetes +reviewed):\n%s", list, diff)
+		}
+	}
+}
+
+func fieldsOf(kind reflect.Type) []string {
+	var names []string
+	for field := range kind.Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		} else {
+			names = append(names, fieldsOf(field.Type)...)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,50 @@
+# METADATA
+# title: Linux only
+# description: >-
+#   For Windows several checks of the Pod Security Standards do not hold, and no sandboxed runtime exists.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/security/pod-security-standards/#os-specific-policy-controls
+# custom:
+#   id: linux-only
+#   code: SBX-005
+#   category: isolation
+#   severity: high
+#   enforcement: Warn
+#   remediation: Remove os, windowsOptions and the node selector, or set the operating system to linux.
+#   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
+#   controls: ["CIS 5.2.11"]
+package policies.library.linux_only
+
+import data.lib.containers
+import data.lib.pods
+
+deny contains finding if {
+	value := pods.spec.os.name
+	not value in {null, "linux"}
+	finding := {
+		"message": "the operating system is another than Linux",
+		"field": pods.field("os.name"),
+		"value": value,
+	}
+}
+
+deny contains finding if {
+	value := pods.spec.nodeSelector["kubernetes.io/os"]
+	value != "linux"
+	finding := {
+		"message": "the Sandbox asks for nodes of another operating system than Linux",
+		"field": pods.field("nodeSelector[kubernetes.io/os]"),
+		"value": value,
+	}
+}
+
+deny contains finding if {
+	some path, owner in containers.owners
+	options := owner.securityContext.windowsOptions
+	not options in [null, {}]
+	finding := {
+		"message": "options of Windows are set",
+		"field": sprintf("%s.securityContext.windowsOptions", [path]),
+		"value": "",
+	}
+}

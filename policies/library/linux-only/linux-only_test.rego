@@ -1,0 +1,55 @@
+package policies.library.linux_only_test
+
+import data.lib.fixtures
+import data.policies.library.linux_only
+
+test_denies_another_system[value] if {
+	some value in ["windows", "", "Linux"]
+	linux_only.deny == {{
+		"message": "the operating system is another than Linux",
+		"field": "spec.podTemplate.spec.os.name",
+		"value": value,
+	}} with input as fixtures.sandbox(fixtures.pod_with({"os": {"name": value}}))
+}
+
+test_denies_nodes_of_another_system if {
+	linux_only.deny == {{
+		"message": "the Sandbox asks for nodes of another operating system than Linux",
+		"field": "spec.podTemplate.spec.nodeSelector[kubernetes.io/os]",
+		"value": "windows",
+	}} with input as fixtures.sandbox(fixtures.pod_with({"nodeSelector": {"kubernetes.io/os": "windows"}}))
+}
+
+test_denies_options_in_every_list[list] if {
+	some list in fixtures.lists
+	linux_only.deny == {{
+		"message": "options of Windows are set",
+		"field": sprintf("spec.podTemplate.spec.%s[0].securityContext.windowsOptions", [list]),
+		"value": "",
+	}} with input as fixtures.sandbox({list: [{"securityContext": {"windowsOptions": {"runAsUserName": "a"}}}]})
+}
+
+test_denies_options_of_the_pod if {
+	spec := fixtures.pod_with({"securityContext": {"windowsOptions": {"gmsaCredentialSpec": "a"}}})
+	fixtures.fields(linux_only.deny) == {"spec.podTemplate.spec.securityContext.windowsOptions"} with input as fixtures.sandbox(spec)
+}
+
+test_denies_for_kinds_with_a_borrowed_pod[kind] if {
+	some kind, path in fixtures.borrowed
+	request := fixtures.as_kind(fixtures.sandbox({"os": {"name": "windows"}}), kind, path)
+	fixtures.fields(linux_only.deny) == {"template.spec.podTemplate.spec.os.name"} with input as request
+}
+
+test_allows[note] if {
+	some note, fields in {
+		"linux": {"os": {"name": "linux"}, "nodeSelector": {"kubernetes.io/os": "linux"}},
+		"null": {"os": null, "nodeSelector": null, "securityContext": {"windowsOptions": null}},
+		"no name": {"os": {"name": null}},
+		"empty": {"os": {}, "nodeSelector": {"pool": "windows"}, "securityContext": {"windowsOptions": {}}},
+	}
+	count(linux_only.deny) == 0 with input as fixtures.sandbox(fixtures.pod_with(fields))
+}
+
+test_allows_the_plain_sandbox if {
+	count(linux_only.deny) == 0 with input as fixtures.sandbox(fixtures.plain)
+}

@@ -62,7 +62,10 @@ func TestAlertsAskForMetricsThatThereAre(t *testing.T) {
 			mustAskFor(t, alert, served)
 		}
 	}
-	want := map[string]string{"AgentSandboxPoliciesDiffer": "1m", "AgentSandboxPoliciesBroken": "5m", "AgentSandboxPolicySourceMissing": "5m"}
+	want := map[string]string{
+		"AgentSandboxPoliciesDiffer": "1m", "AgentSandboxPoliciesBroken": "5m", "AgentSandboxPolicySourceMissing": "5m",
+		"AgentSandboxPolicyQuarantined": "", "AgentSandboxPolicyExemptionEnds": "1h",
+	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("alerts and how long it takes them (-want +got):\n%s", diff)
 	}

@@ -125,6 +125,9 @@ type policyConfig struct {
 		Enforcement string         `json:"enforcement"`
 		Parameters  map[string]any `json:"parameters"`
 	} `json:"rules"`
+	// What these say is a matter of the engine.
+	Overrides  []any `json:"overrides"`
+	Exemptions []any `json:"exemptions"`
 }
 
 func policiesOf(t *testing.T, r rendered) (corev1.ConfigMap, policyConfig) {

@@ -17,7 +17,8 @@ import (
 var everything = []string{
 	"certificates.provider=cert-manager", "networkPolicy.enabled=true", "webhook.autoscaling.enabled=true",
 	"controller.replicas=2", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.force=true",
-	"metrics.prometheusRule.enabled=true", "metrics.prometheusRule.force=true",
+	"metrics.prometheusRule.enabled=true", "metrics.prometheusRule.force=true", "webhook.decisionLog.destination=stdout",
+	"webhook.decisionLog.mask=package system.log",
 }
 
 // namespaced are the kinds of the chart that live in a namespace.

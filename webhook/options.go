@@ -48,6 +48,8 @@ type Options struct {
 	// MaxInFlight is how many requests are judged at the same time; further ones are
 	// answered at once with 429, and clients repeat them.
 	MaxInFlight int
+	// DecisionLog says where decisions are logged.
+	DecisionLog DecisionLogOptions
 	// Version asks for the version only.
 	Version bool
 }
@@ -71,6 +73,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	o.Lifetimes = certs.DefaultLifetimes()
 	flags.DurationVar(&o.Lifetimes.Overlap, "certificate-overlap", o.Lifetimes.Overlap,
 		"How long each step of a rotation of the certificate waits for every apiserver and replica to have seen the one before.")
+	o.DecisionLog.bind(flags)
 	o.bindNames(flags)
 }
 
@@ -110,7 +113,7 @@ func (o *Options) Validate() field.ErrorList {
 	if o.MaxInFlight < 1 {
 		errs = append(errs, field.Invalid(flagOf("max-in-flight"), o.MaxInFlight, "write a number above 0"))
 	}
-	return errs
+	return append(errs, o.DecisionLog.validate()...)
 }
 
 func (o *Options) controllerUsers() sets.Set[string] {

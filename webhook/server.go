@@ -81,10 +81,12 @@ type server struct {
 	platform *config.Platform
 	synced   atomic.Bool
 	drain    drain
+	// quarantined brings the rules that are not run any more.
+	quarantined <-chan string
 }
 
 func (s *server) wire(ctx context.Context, source *certs.Source) error {
-	rules, err := engine.New(engine.WithInventory(Inventory{Cached: s.mgr.GetClient()}))
+	rules, err := s.newEngine(ctx)
 	if err != nil {
 		return fmt.Errorf("make the policy engine: %w", err)
 	}
@@ -117,6 +119,37 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 	return s.watchAndProbe(ctx, rules, trust)
 }
 
+// maxNotices is how many quarantines may wait to be told of.
+const maxNotices = 16
+
+// newEngine makes the engine, with its decision log when there is one.
+func (s *server) newEngine(ctx context.Context) (*engine.Engine, error) {
+	notices := make(chan string, maxNotices)
+	s.quarantined = notices
+	options := []engine.Option{
+		engine.WithClock(s.clock),
+		engine.WithInventory(Inventory{Cached: s.mgr.GetClient()}),
+		engine.WithQuarantineHook(func(rule string) {
+			// The next look sees all that are held: a notice that finds no place is not lost.
+			select {
+			case notices <- rule:
+			default:
+			}
+		}),
+	}
+	log, err := openDecisionLog(ctx, s.o.DecisionLog, metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	if log != nil {
+		options = append(options, engine.WithDecisionLog(log.DecisionLog))
+		if err := s.mgr.Add(log); err != nil {
+			return nil, fmt.Errorf("end the decision log with the program: %w", err)
+		}
+	}
+	return engine.New(options...)
+}
+
 // watchPolicies loads the policies at the start and whenever a ConfigMap changes.
 func (s *server) watchPolicies(rules *engine.Engine) (*policysource.Source, error) {
 	m, err := policysource.NewMetrics(metrics.Registry)
@@ -133,6 +166,7 @@ func (s *server) watchPolicies(rules *engine.Engine) (*policysource.Source, erro
 	}
 	return policysource.SetUp(s.mgr, policysource.Options{
 		Namespace: s.o.Namespace, Engine: rules, Events: s.mgr.GetEventRecorder("agent-sandbox-webhook"), Metrics: m,
+		Clock: s.clock, Quarantined: s.quarantined,
 	})
 }
 

@@ -18,7 +18,18 @@ type Metrics struct {
 	broken   prometheus.Gauge
 	unknown  prometheus.Gauge
 	missing  prometheus.Gauge
+
+	quarantined *prometheus.GaugeVec
+	exemptions  *prometheus.GaugeVec
+	ready       prometheus.Gauge
 }
+
+// States of exemptions in metrics.
+const (
+	exemptionActive   = "active"
+	exemptionExpiring = "expiring"
+	exemptionExpired  = "expired"
+)
 
 // NewMetrics registers the metrics.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
@@ -38,9 +49,20 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		missing: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "agent_sandbox_policy_missing_sources", Help: "Policy ConfigMaps that disappeared and whose last content is still in force.",
 		}),
+		quarantined: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "agent_sandbox_policy_quarantined", Help: "1 for each rule that is not run any more because it did not finish in time again and again.",
+		}, []string{"rule"}),
+		exemptions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "agent_sandbox_policy_exemptions", Help: "Exemptions by state: active, expiring within a week, expired.",
+		}, []string{"state"}),
+		ready: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "agent_sandbox_policy_ready", Help: "1 when the policies are in force as they were asked for: all loaded, none unknown, missing or in quarantine.",
+		}),
 	}
 	var errs []error
-	for _, collector := range []prometheus.Collector{m.policy, m.failures, m.broken, m.unknown, m.missing} {
+	for _, collector := range []prometheus.Collector{
+		m.policy, m.failures, m.broken, m.unknown, m.missing, m.quarantined, m.exemptions, m.ready,
+	} {
 		errs = append(errs, registry.Register(collector))
 	}
 	return m, errors.Join(errs...)

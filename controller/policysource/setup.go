@@ -56,6 +56,9 @@ func SetUp(mgr ctrl.Manager, o Options) (*Source, error) {
 	if err := mgr.Add(firstLoad{source}); err != nil {
 		return nil, fmt.Errorf("add the first load of the policies: %w", err)
 	}
+	if err := mgr.Add(vigil{source}); err != nil {
+		return nil, fmt.Errorf("add the vigil over the policies: %w", err)
+	}
 	return source, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -63,6 +64,10 @@ type Source struct {
 	inForce map[string]*corev1.ConfigMap
 	// unknown are the ids that the configuration in force names and no rule has.
 	unknown sets.Set[string]
+	// whole says that the last load came to all that was asked for.
+	whole bool
+	// told are the Events about quarantines and exemptions that were written.
+	told sets.Set[string]
 }
 
 // Options are what a Source works with.
@@ -79,6 +84,10 @@ type Options struct {
 	Events events.EventRecorder
 	// Metrics tells Prometheus.
 	Metrics *Metrics
+	// Clock gives the time; nil for the real one.
+	Clock clock.WithTicker
+	// Quarantined brings the ids of rules that went into quarantine; nil when nobody tells.
+	Quarantined <-chan string
 	// Changed is called after each load that put other policies in force; nil for nobody.
 	// It must not call the Source.
 	Changed func()
@@ -90,7 +99,13 @@ func New(o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make an engine for checks: %w", err)
 	}
-	return &Source{Options: o, scratch: scratch, confirmed: sets.New[string](), inForce: map[string]*corev1.ConfigMap{}, unknown: sets.New[string]()}, nil
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Source{
+		Options: o, scratch: scratch, confirmed: sets.New[string](), inForce: map[string]*corev1.ConfigMap{},
+		unknown: sets.New[string](), told: sets.New[string](),
+	}, nil
 }
 
 // policySet is what some ConfigMaps say together.
@@ -143,6 +158,8 @@ func (s *Source) load(ctx context.Context, present map[string]*corev1.ConfigMap)
 	if err == nil {
 		s.inForce, s.unknown = wanted, unknownIn(report)
 	}
+	s.whole = err == nil && len(failed)+len(report.Broken)+len(report.Unknown)+len(missing) == 0
+	s.look()
 }
 
 // put loads the engine. Before the first good load, a configuration that cannot be

@@ -77,7 +77,7 @@ func TestDecisionLog(t *testing.T) {
 
 func mask(t *testing.T, body string) *engine.Mask {
 	t.Helper()
-	m, err := engine.NewMask("mask.rego", []byte("package system.log\n\n"+body))
+	m, err := engine.NewMask(t.Context(), "mask.rego", []byte("package system.log\n\n"+body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestMasksThatAreNone(t *testing.T) {
 		"A rule of another's data": {"package system.log\nmask contains x if some x in nosuch", "nosuch"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := engine.NewMask("mask.rego", []byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := engine.NewMask(t.Context(), "mask.rego", []byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})

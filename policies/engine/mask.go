@@ -30,7 +30,7 @@ type maskOperation struct {
 }
 
 // NewMask compiles a module of package system.log with the rule mask. It may call what rules may.
-func NewMask(file string, content []byte) (*Mask, error) {
+func NewMask(ctx context.Context, file string, content []byte) (*Mask, error) {
 	m := Module{Name: file, Content: content, Source: "mask"}
 	parsed, err := parse(file, string(content))
 	if err != nil {
@@ -48,7 +48,7 @@ func NewMask(file string, content []byte) (*Mask, error) {
 	}
 	query, err := rego.New(
 		rego.Compiler(compiler), rego.Query("data.system.log.mask"), rego.StrictBuiltinErrors(true),
-	).PrepareForEval(context.Background())
+	).PrepareForEval(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -58,14 +58,10 @@ type ExemptionStatus struct {
 	Expired, Expiring bool
 }
 
-// Exemptions lists those of the configuration in force and where they stand at the time.
-func (e *Engine) Exemptions(now time.Time) []ExemptionStatus {
-	s := e.current.Load()
-	if s == nil {
-		return nil
-	}
+// ExemptionsAt lists the exemptions and where they stand at the time.
+func (c Configuration) ExemptionsAt(now time.Time) []ExemptionStatus {
 	var all []ExemptionStatus
-	for _, x := range s.exemptions {
+	for _, x := range c.Exemptions {
 		expired := x.expired(now)
 		all = append(all, ExemptionStatus{Exemption: x, Expired: expired, Expiring: !expired && x.expired(now.Add(warnBefore))})
 	}

@@ -97,11 +97,12 @@ overrides:
 }
 
 func TestExemptionsRecordUntilTheirLastDay(t *testing.T) {
-	e := loaded(t, `
+	const configuration = `
 rules: {no-latest: {enforcement: Deny}}
 exemptions:
 - {rule: no-latest, namespaces: [legacy], objects: [old-*], kinds: [Sandbox], reason: Moves to pinned images., owner: team-a, expires: "2026-12-31"}
-`)
+`
+	e := loaded(t, configuration)
 	day := func(text string) time.Time {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {
@@ -137,7 +138,7 @@ exemptions:
 	}
 	states := map[string]engine.ExemptionStatus{}
 	for _, now := range []string{"2026-12-24T23:59:59Z", "2026-12-25T00:00:00Z", "2027-01-01T00:00:00Z"} {
-		all := e.Exemptions(day(now))
+		all := configured(t, configuration).ExemptionsAt(day(now))
 		if len(all) != 1 {
 			t.Fatal(show(t, all))
 		}

@@ -32,5 +32,5 @@ The configuration of the rules. YAML reads a bare Off as false, so that is meant
 {{- end -}}
 {{- $_ := set $rules $id $rule -}}
 {{- end -}}
-{{- toYaml (dict "rules" $rules) -}}
+{{- toYaml (dict "rules" $rules "overrides" .Values.policies.overrides "exemptions" .Values.policies.exemptions) -}}
 {{- end -}}

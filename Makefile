@@ -120,7 +120,7 @@ unit: ## Unit tests of every module
 
 .PHONY: integration
 integration: ## Tests of the controllers, and of the webhook as the chart installs it, on a real apiserver
-	@go test -tags integration -count=1 -timeout 20m ./e2e/apiserver/... ./e2e/bench/... ./controller/...
+	@go test -tags integration -count=1 -timeout 20m ./e2e/apiserver/... ./e2e/bench/... ./controller/... ./webhook/...
 	@go test -tags integration -count=1 -timeout 20m -run TestServed ./charts
 
 .PHONY: test-policies
@@ -164,12 +164,13 @@ bench-sandboxes: ## What a thousand Sandboxes cost on fake nodes
 FUZZ_TIME ?= 10m
 
 .PHONY: test-long
-test-long: ## The property tests with many more random sequences, a namespace with three thousand Sandboxes, the whole corpus applied twice, and fuzzing
+test-long: ## The property tests with many more random sequences, a namespace with three thousand Sandboxes, the whole corpus applied twice, fuzzing, and admission under load
 	@PROPERTY_SEQUENCES=500 PROPERTY_SEEDS=20 POLICY_SANDBOXES=3000 go test -tags integration -timeout 90m \
 		-run 'TestAnySequence|TestALife|TestOneSandbox|TestNeverTooManyMembers|TestOnePolicyServes' ./controller/sandbox ./controller/claim ./controller/warmpool
 	@DRIFT_OF_ALL=yes go test -tags integration -count=1 -timeout 30m -run TestServed ./charts
 	@go test -run '^$$' -fuzz FuzzOperations -fuzztime $(FUZZ_TIME) ./controller/defaults
 	@go test -run '^$$' -fuzz FuzzAdmission -fuzztime $(FUZZ_TIME) ./webhook
+	@LIFE_ROUNDS=10 $(MAKE) e2e E2E_ARGS='-v -run TestWhateverHappensToTheWebhook'
 
 ##@ Tools, pinned in .tools/go.mod
 TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen

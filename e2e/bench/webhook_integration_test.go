@@ -51,20 +51,30 @@ type hook struct {
 	daemon *apiserver.Daemon
 	// metrics and probes are addresses.
 	metrics, probes string
+	// policies replace the chart's configuration of the rules unless they are empty.
+	policies string
 	// rules is how many rules judge.
 	rules int
 }
 
 func inNamespace(name string) client.ListOption { return client.InNamespace(name) }
 
-// newWebhook starts both; they end with the test.
+// newWebhook starts both and waits until the webhook is ready; they end with the test.
 func newWebhook(tb testing.TB) *hook {
+	tb.Helper()
+	w := startWebhook(tb, "")
+	w.await(tb.Context(), "the webhook is ready", func(ctx context.Context) error { return w.ready(ctx) })
+	return w
+}
+
+// startWebhook starts both, with another policy configuration unless it is empty.
+func startWebhook(tb testing.TB, policies string) *hook {
 	tb.Helper()
 	ctx := tb.Context()
 	server, err := apiserver.Start(ctx, apiserver.Options{})
 	check(tb, err)
 	tb.Cleanup(func() { check(tb, server.Stop()) })
-	w := &hook{TB: tb, server: server}
+	w := &hook{TB: tb, server: server, policies: policies}
 	w.admin, err = apiserver.NewClient(server.Config)
 	check(tb, err)
 	ports, err := apiserver.FreePorts(ctx, 3)
@@ -166,6 +176,9 @@ func (w *hook) switchOn(configMap *unstructured.Unstructured) {
 	policy["rules"] = rules
 	changed, err := yaml.Marshal(policy)
 	check(w, err)
+	if w.policies != "" {
+		changed = []byte(w.policies)
+	}
 	check(w, unstructured.SetNestedField(configMap.Object, string(changed), "data", "policy.yaml"))
 }
 
@@ -181,7 +194,7 @@ func (w *hook) redirect(configuration *unstructured.Unstructured, port int64) {
 	check(w, unstructured.SetNestedSlice(configuration.Object, webhooks, "webhooks"))
 }
 
-// start builds the webhook as it is shipped and runs it until it is ready.
+// start builds the webhook as it is shipped and runs it.
 func (w *hook) start(ctx context.Context, port, config string) {
 	w.Helper()
 	root, err := apiserver.Root()
@@ -203,21 +216,31 @@ func (w *hook) start(ctx context.Context, port, config string) {
 		"--metrics-bind-address="+w.metrics, "--health-probe-bind-address="+w.probes, "--drain-delay=0s")
 	check(w, err)
 	w.Cleanup(func() { check(w, w.daemon.Stop()) })
+}
+
+// await asks again and again until done has no error.
+func (w *hook) await(ctx context.Context, what string, done func(context.Context) error) {
+	w.Helper()
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, glimpse, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, glimpse, patience, true, func(ctx context.Context) (bool, error) {
 		if err := errors.Join(w.daemon.Failure(), w.server.Failure()); err != nil {
 			return false, err
 		}
-		response, err := fetch(ctx, "http://"+w.probes+"/readyz")
-		if err == nil {
-			err = response.Body.Close()
-		}
-		last = err
-		return err == nil, nil
+		last = done(ctx)
+		return last == nil, nil
 	})
 	if err != nil {
-		w.Fatalf("the webhook is not ready: %v: %v", err, last)
+		w.Fatalf("gave up waiting until %s: %v: %v", what, err, last)
 	}
+}
+
+// ready asks the webhook whether it is ready, as a whole or by one check.
+func (w *hook) ready(ctx context.Context, check ...string) error {
+	response, err := fetch(ctx, "http://"+w.probes+strings.Join(append([]string{"/readyz"}, check...), "/"))
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
 }
 
 // fetch reads an address; the caller closes the body.

@@ -5,20 +5,26 @@ package webhook
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/corpus"
 )
 
 // FuzzAdmission sends any object through mutation and validation. Nothing may panic,
 // no answer may be a fault of our own, and a mutated object is never refused for what
-// mutation had to set.
+// mutation had to set or for what it did set, in a tier that sets little and in one that
+// sets, and requires, all that a tier can. The corpus is where it begins.
 func FuzzAdmission(f *testing.F) {
 	for _, kind := range []string{"Sandbox", "SandboxTemplate", "SandboxWarmPool", "SandboxClaim", "Scale"} {
 		for _, object := range []string{
@@ -31,31 +37,94 @@ func FuzzAdmission(f *testing.F) {
 			f.Add(kind, object, sandbox(""))
 		}
 	}
+	seedFromCorpus(f)
 	var decide *Judge
 	f.Fuzz(func(t *testing.T, kind, object, old string) {
 		if decide == nil {
-			decide = world{}.judge(t)
+			decide = world{platform: strings.Replace(platform, "tiers:\n", "tiers:\n"+demanding, 1), objects: []client.Object{
+				namespace("bounded", map[string]string{"platform.agents.x-k8s.io/tier": "demanding"}),
+			}}.judge(t)
 		}
 		var probe map[string]any
 		if json.Unmarshal([]byte(object), &probe) != nil || probe == nil || json.Unmarshal([]byte(old), &probe) != nil {
 			t.Skip("the apiserver sends objects only")
 		}
-		request := admission.Request{AdmissionRequest: creation("tenant", kind, object)}
-		if old != "null" {
-			request.Operation, request.OldObject = admissionv1.Update, runtime.RawExtension{Raw: []byte(old)}
-		}
-		mutated := decide.Mutate(t.Context(), request)
-		requireOurselvesFaultless(t, mutated)
-		request.Object.Raw = patched(t, request.Object.Raw, mutated)
-		if again := decide.Mutate(t.Context(), request); len(again.Patches) > 0 {
-			t.Errorf("a second pass has a patch: %v", again.Patches)
-		}
-		verdict := decide.Validate(t.Context(), request)
-		requireOurselvesFaultless(t, verdict)
-		if !verdict.Allowed && strings.Contains(verdict.Result.Message, judge.RuleDefaults+":") {
-			t.Errorf("refused for what mutation had to set: %s", verdict.Result.Message)
+		for _, namespace := range []string{"tenant", "bounded"} {
+			request := admission.Request{AdmissionRequest: creation(namespace, kind, object)}
+			if old != "null" {
+				request.Operation, request.OldObject = admissionv1.Update, runtime.RawExtension{Raw: []byte(old)}
+			}
+			requireSound(t, decide, request)
 		}
 	})
+}
+
+// demanding is a tier that sets, and requires, all that a tier can.
+const demanding = `  demanding:
+    podSecurity: {deny: baseline, version: v1.37}
+    runtimeClass: {classes: [{name: gvisor, hostUsers: false}], required: true}
+    hardening: {token: Require, serviceLinks: Require, userNamespaces: Require, seccomp: Require,
+      privilegeEscalation: Require, capabilities: Require, rootFilesystem: Require}
+    dropCapabilities: [NET_RAW]
+    resources: {requests: {cpu: 100m}, limits: {cpu: 1, memory: 1Gi}, max: {cpu: 2, memory: 2Gi}}
+    serviceAccounts: [agent]
+    egress: {profile: none}
+    creates: [Sandbox, SandboxClaim]
+`
+
+// seedFromCorpus adds every state of every object of the corpus, with the one before.
+func seedFromCorpus(f *testing.F) {
+	f.Helper()
+	cases, err := corpus.Cases(os.DirFS(filepath.Join("..", "e2e", "corpus")))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, c := range cases {
+		old := []byte("null")
+		for _, document := range c.Documents {
+			object, err := json.Marshal(document.Object)
+			if err != nil {
+				f.Fatal(err)
+			}
+			kind, _ := document.Object["kind"].(string)
+			f.Add(kind, string(object), string(old))
+			old = object
+		}
+	}
+}
+
+// requireSound sends a request through mutation, twice, and validation.
+func requireSound(t *testing.T, decide *Judge, request admission.Request) {
+	t.Helper()
+	before := defaultedOf(t, request.Object.Raw)
+	mutated := decide.Mutate(t.Context(), request)
+	requireOurselvesFaultless(t, mutated)
+	request.Object.Raw = patched(t, request.Object.Raw, mutated)
+	if again := decide.Mutate(t.Context(), request); len(again.Patches) > 0 {
+		t.Errorf("a second pass has a patch: %v", again.Patches)
+	}
+	verdict := decide.Validate(t.Context(), request)
+	requireOurselvesFaultless(t, verdict)
+	if verdict.Allowed || verdict.Result.Details == nil {
+		return
+	}
+	ours := slices.DeleteFunc(defaultedOf(t, request.Object.Raw), func(name string) bool { return slices.Contains(before, name) })
+	for _, cause := range verdict.Result.Details.Causes {
+		set := slices.ContainsFunc(ours, func(name string) bool { return cause.Field == name || strings.HasPrefix(cause.Field, name+".") })
+		if set || cause.Type == judge.RuleDefaults {
+			t.Errorf("refused for what mutation set or had to set: %s %s: %s", cause.Type, cause.Field, cause.Message)
+		}
+	}
+}
+
+// defaultedOf are the fields that an object says were set.
+func defaultedOf(t *testing.T, raw []byte) []string {
+	t.Helper()
+	var object map[string]any
+	if err := json.Unmarshal(raw, &object); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(textAt(object, "metadata", "annotations", "platform.agents.x-k8s.io/defaulted"), ",")
 }
 
 func requireOurselvesFaultless(t *testing.T, response admission.Response) {

@@ -38,6 +38,8 @@
 // A refusal is 403 Forbidden with one message and one cause a finding. Faults of our
 // own are 500, and 503 before the first policies are loaded: they are in-band, so
 // that a failurePolicy cannot turn them into an admission, and they name themselves.
+// 429 asks to come again, which clients do by themselves: too many are judged at the
+// same time, or nothing refuses the request but that its rules had no time.
 // Warnings are findings that refuse nothing. Audit annotations carry the digest of
 // the policies and the rules that had something to say.
 //
@@ -59,6 +61,12 @@
 // 2026-11-29, a replica that stops answers on each connection once more and asks for it
 // to be left, before it closes any: of some five hundred requests that crossed the end of
 // a replica one was lost, when its connection was closed while it was being written.
+//
+// 2026-11-29, a rule that had no time is a finding like that of any other failure where
+// it warns or records, and where other findings refuse. Where nothing else refuses, the
+// request is asked to come again: on a machine that gives the webhook no processor time
+// every rule is late, and a final refusal would blame all of them for it. A rule that
+// never ends is not run any more after a few times, and then refuses for good.
 //
 // 2026-11-29, policy ConfigMaps: a rule may be configured in one ConfigMap only. One
 // that disappears stays in force until the webhook restarts, unless the annotation

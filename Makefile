@@ -120,7 +120,7 @@ unit: ## Unit tests of every module
 
 .PHONY: integration
 integration: ## Tests of the controllers, and of the webhook as the chart installs it, on a real apiserver
-	@go test -tags integration -count=1 -timeout 20m ./e2e/apiserver/... ./e2e/bench/... ./controller/... ./webhook/...
+	@go test -tags integration -count=1 -timeout 20m ./e2e/apiserver/... ./e2e/bench/... ./e2e/shipped/... ./controller/... ./webhook/...
 	@go test -tags integration -count=1 -timeout 20m -run TestServed ./charts
 
 .PHONY: test-policies

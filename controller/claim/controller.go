@@ -18,6 +18,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 )
 
@@ -52,6 +53,8 @@ type Settings struct {
 	NoEvents bool
 	// NoTimes keeps the annotations that tell times back.
 	NoTimes bool
+	// Tracer makes spans of passes; the zero one makes none.
+	Tracer tracing.Tracer
 }
 
 // Reconciler gives claims their Sandboxes.
@@ -104,16 +107,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.release(request)
 		return ctrl.Result{}, nil
 	}
+	return ctrl.Result{}, r.settings.Tracer.Pass(ctx, "ReconcileSandboxClaim", claim, func(ctx context.Context) error { return r.pass(ctx, claim) })
+}
+
+// pass is one pass over a claim that stays.
+func (r *Reconciler) pass(ctx context.Context, claim *extensionsv1beta1.SandboxClaim) error {
 	s, err := r.gather(ctx, claim)
 	if err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	for _, run := range r.phases(s) {
 		if s.problem = run(ctx, s); s.problem != nil || s.silent {
 			break
 		}
 	}
-	return ctrl.Result{}, r.conclude(ctx, s)
+	return r.conclude(ctx, s)
 }
 
 // phases are the parts in their order: each may rest on what those before it set.

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 )
 
@@ -209,6 +210,7 @@ func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, s
 	attempt.version = sandbox.ResourceVersion
 	s.record.touched, s.record.adopting = true, &attempt
 	taken := handOver(sandbox, s.claim, pod)
+	tracing.Hand(ctx, taken)
 	err = r.client.Patch(ctx, taken, client.MergeFromWithOptions(sandbox, client.MergeFromWithOptimisticLock{}), fieldOwner)
 	switch {
 	case err == nil:

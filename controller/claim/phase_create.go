@@ -12,6 +12,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 )
 
 // create starts a new Sandbox for the claim, of the claim's own name, once the
@@ -34,6 +35,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if err != nil {
 		return inWordsOfContract(s.claim, s.template, err)
 	}
+	tracing.Hand(ctx, sandbox)
 	s.record.touched, s.record.creating = true, true
 	err = r.client.Create(ctx, sandbox, fieldOwner)
 	switch {

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 )
 
 // fieldOwner is the name under which the apiserver records this controller's writes.
@@ -48,6 +49,8 @@ type Settings struct {
 	// WriteBehind is how long the metadata of a Pod may wait for that of its Sandbox after
 	// a claim took it.
 	WriteBehind time.Duration
+	// Tracer makes spans of passes; the zero one makes none.
+	Tracer tracing.Tracer
 }
 
 // Reconciler keeps Sandboxes.
@@ -95,15 +98,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.restarts.forget(request.NamespacedName)
 		return ctrl.Result{}, r.leave(ctx, request.NamespacedName, sandbox)
 	}
+	return ctrl.Result{}, r.settings.Tracer.Pass(ctx, "ReconcileSandbox", sandbox, func(ctx context.Context) error { return r.pass(ctx, sandbox) })
+}
+
+// pass is one pass over a Sandbox that stays.
+func (r *Reconciler) pass(ctx context.Context, sandbox *agentsv1beta1.Sandbox) error {
 	s, err := r.gather(ctx, sandbox)
 	if err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	r.starts.begin(sandbox, s.now)
 	for _, run := range r.phases(s) {
 		s.problems = s.problems.with(run(ctx, s))
 	}
-	return ctrl.Result{}, r.conclude(ctx, s)
+	return r.conclude(ctx, s)
 }
 
 // phases are the parts in their order: each may rest on what those before it set.
@@ -111,7 +119,14 @@ func (r *Reconciler) phases(s *scope) []phase {
 	if s.expired() {
 		return []phase{r.phaseLeave, r.phaseExpiry}
 	}
-	return []phase{r.phaseIsolation, r.phaseVolumes, r.phasePod, r.phaseService}
+	return []phase{r.phaseIsolation, r.traced("reconcilePVCs", r.phaseVolumes), r.traced("reconcilePod", r.phasePod), r.phaseService}
+}
+
+// traced makes a span of a phase.
+func (r *Reconciler) traced(name string, run phase) phase {
+	return func(ctx context.Context, s *scope) error {
+		return r.settings.Tracer.Part(ctx, name, func(ctx context.Context) error { return run(ctx, s) })
+	}
 }
 
 // conclude writes the status, tells of it, and sets the timer for the next pass.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"go.opentelemetry.io/otel/attribute"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +18,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 )
 
 // phasePod makes, adopts, keeps or deletes the Pod. It makes none before isolation
@@ -28,6 +30,7 @@ func (r *Reconciler) phasePod(ctx context.Context, s *scope) error {
 	}
 	if len(s.owned) == 1 {
 		s.pod = s.owned[0]
+		tracing.Event(ctx, "ExistingPodStatusObserved", attribute.String("phase", string(s.pod.Status.Phase)))
 	}
 	if err := r.trackPodName(ctx, s); err != nil {
 		return err
@@ -101,6 +104,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 	switch {
 	case err == nil:
 		s.pod = pod
+		tracing.Event(ctx, "NewPodStatusObserved", attribute.String("phase", string(pod.Status.Phase)))
 		r.births.note(client.ObjectKeyFromObject(s.sandbox), r.clock.Now())
 		return nil
 	case apierrors.IsAlreadyExists(err):

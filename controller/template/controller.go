@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 )
 
 // fieldOwner is the name under which the apiserver records this controller's writes.
@@ -37,6 +38,8 @@ type Settings struct {
 	Changed <-chan event.GenericEvent
 	// ConcurrentWorkers is how many templates are worked on at once.
 	ConcurrentWorkers int
+	// Tracer makes spans of passes; the zero one makes none.
+	Tracer tracing.Tracer
 }
 
 // Reconciler keeps templates.
@@ -68,6 +71,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if s.gone() {
 		return ctrl.Result{}, r.leave(ctx, s)
 	}
+	var result ctrl.Result
+	err = r.settings.Tracer.Pass(ctx, "ReconcileSandboxTemplate", s.template, func(ctx context.Context) (err error) {
+		result, err = r.pass(ctx, s)
+		return err
+	})
+	return result, err
+}
+
+// pass is one pass over a template that stays.
+func (r *Reconciler) pass(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := r.label(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -48,21 +49,33 @@ func wantOf(claim *extensionsv1beta1.SandboxClaim) want {
 }
 
 // demand counts what the claims of a pool want.
-type demand struct{ members, starts int }
+type demand struct {
+	// members are claims that wait for one, and still will when it comes.
+	members int
+	// bound are claims that have theirs and have not been told yet.
+	bound int
+	// starts are claims whose Sandboxes are starting, or are about to.
+	starts int
+}
 
-// demandOf counts the young ones of those that want something.
-func demandOf(claims []extensionsv1beta1.SandboxClaim, now time.Time) demand {
+// demandOf counts the young ones of those that want something. A claim waits for a
+// member for so long; has says whether it controls a Sandbox already.
+func demandOf(claims []extensionsv1beta1.SandboxClaim, now time.Time, waits time.Duration, has func(types.UID) bool) demand {
 	var d demand
 	for i := range claims {
-		if !now.Before(claims[i].CreationTimestamp.Add(outlived)) {
+		claim := &claims[i]
+		if !now.Before(claim.CreationTimestamp.Add(outlived)) {
 			continue
 		}
-		switch wantOf(&claims[i]) {
-		case wantsMember:
-			d.members++
-		case wantsStart:
+		switch want := wantOf(claim); {
+		case want == wantsStart:
 			d.starts++
-		case wantsNothing:
+		case want == wantsMember && has(claim.UID):
+			d.bound++
+		case want == wantsMember && now.Before(claim.CreationTimestamp.Add(waits)):
+			d.members++
+		case want == wantsMember:
+			d.starts++
 		}
 	}
 	return d
@@ -78,6 +91,8 @@ type Yield struct {
 	ToBindings time.Duration
 	// ToColdStarts is for claims whose Sandboxes are starting.
 	ToColdStarts time.Duration
+	// ColdStartAfter is how long a claim waits for a member before it starts cold.
+	ColdStartAfter time.Duration
 }
 
 // yielding is since when a pool has let its claims go first; zero when it does not.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -71,10 +72,16 @@ func TestWantOf(t *testing.T) {
 func TestDemandCountsTheYoung(t *testing.T) {
 	old := func(c *extensionsv1beta1.SandboxClaim) { c.CreationTimestamp = metav1.NewTime(noon().Add(-outlived)) }
 	starting := answered("claim", agentsv1beta1.ConditionReady, metav1.ConditionFalse)
-	claims := []extensionsv1beta1.SandboxClaim{
-		*makeClaim(), *makeClaim(), *makeClaim(starting), *makeClaim(old), *makeClaim(old, starting),
+	patient := func(c *extensionsv1beta1.SandboxClaim) {
+		c.CreationTimestamp = metav1.NewTime(noon().Add(-2 * time.Second))
 	}
-	if diff := cmp.Diff(demand{members: 2, starts: 1}, demandOf(claims, noon()), cmp.AllowUnexported(demand{})); diff != "" {
+	served := func(c *extensionsv1beta1.SandboxClaim) { c.UID = "served" }
+	claims := []extensionsv1beta1.SandboxClaim{
+		*makeClaim(), *makeClaim(), *makeClaim(starting), *makeClaim(old), *makeClaim(old, starting), *makeClaim(served), *makeClaim(served, starting),
+		*makeClaim(patient),
+	}
+	has := func(claim types.UID) bool { return claim == "served" }
+	if diff := cmp.Diff(demand{members: 2, bound: 1, starts: 3}, demandOf(claims, noon(), 2*time.Second, has), cmp.AllowUnexported(demand{})); diff != "" {
 		t.Errorf("demandOf() (-want +got):\n%s", diff)
 	}
 }
@@ -140,9 +147,10 @@ func TestDecideLetsClaimsGoFirst(t *testing.T) {
 		"stale members serve nobody under Recreate": {
 			situation{desired: 3, strategy: recreate, members: many(1, stale), claims: demand{members: 1}, yields: true}, 1, 1,
 		},
-		"never more than are missing":                {situation{desired: 2, claims: demand{members: 100}, yields: true}, 2, 0},
-		"cold starts have the cluster to themselves": {situation{desired: 5, claims: demand{starts: 3}, yields: true}, 0, 5},
-		"but not for ever":                           {situation{desired: 5, members: many(1), claims: demand{members: 1, starts: 3}}, 4, 0},
+		"those that have theirs need none, and still go first": {situation{desired: 5, claims: demand{bound: 3}, yields: true}, 0, 5},
+		"never more than are missing":                          {situation{desired: 2, claims: demand{members: 100}, yields: true}, 2, 0},
+		"cold starts have the cluster to themselves":           {situation{desired: 5, claims: demand{starts: 3}, yields: true}, 0, 5},
+		"but not for ever":                                     {situation{desired: 5, members: many(1), claims: demand{members: 1, starts: 3}}, 4, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

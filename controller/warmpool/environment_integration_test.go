@@ -50,7 +50,7 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 		Environment: server.NewEnvironment(t),
 		settings: Settings{
 			Platform: apiserver.Platform(), ConcurrentWorkers: 1, Refill: Refill{MaxBatch: 300},
-			Yield:          Yield{ToBindings: time.Second, ToColdStarts: 10 * time.Second},
+			Yield:          Yield{ToBindings: time.Second, ToColdStarts: 10 * time.Second, ColdStartAfter: 2 * time.Second},
 			ReadinessGrace: 5 * time.Minute, UnschedulableRecheck: time.Minute, SafeToEvict: true,
 		},
 	}

@@ -5,6 +5,7 @@ package warmpool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,7 +65,15 @@ func (r *Reconciler) gatherClaims(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("list the claims that wait: %w", err)
 	}
-	s.claims = demandOf(list.Items, s.now)
+	s.claims = demandOf(list.Items, s.now, r.settings.Yield.ColdStartAfter, func(claim types.UID) bool {
+		var owned agentsv1beta1.SandboxList
+		err = errors.Join(err, r.client.List(ctx, &owned, client.InNamespace(s.pool.Namespace), client.Limit(1),
+			client.MatchingFields{indexSandboxByClaim: string(claim)}, lookup.Shared))
+		return len(owned.Items) > 0
+	})
+	if err != nil {
+		return fmt.Errorf("find the Sandboxes of claims: %w", err)
+	}
 	return nil
 }
 

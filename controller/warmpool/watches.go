@@ -33,6 +33,8 @@ import (
 const (
 	// indexSandboxByPool finds Sandboxes by the UID of the pool that controls them.
 	indexSandboxByPool = "warmpool.uid"
+	// indexSandboxByClaim finds Sandboxes by the UID of the claim that controls them.
+	indexSandboxByClaim = "warmpool.claimed"
 	// indexOrphanByHash finds Sandboxes of nobody by the label of a pool.
 	indexOrphanByHash = "warmpool.orphan"
 	// indexPoolByHash finds pools by the hash of their names.
@@ -80,6 +82,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return relations.Declare(ctx, indexer,
 		relations.Index{Name: indexSandboxByPool, Object: &agentsv1beta1.Sandbox{}, Value: sandboxPool},
+		relations.Index{Name: indexSandboxByClaim, Object: &agentsv1beta1.Sandbox{}, Value: sandboxClaim},
 		relations.Index{Name: indexOrphanByHash, Object: &agentsv1beta1.Sandbox{}, Value: orphanHash},
 		relations.Index{Name: indexPoolByHash, Object: &extensionsv1beta1.SandboxWarmPool{}, Value: func(o client.Object) string { return keys.NameHash(o.GetName()) }},
 		relations.Index{Name: indexPoolByTemplate, Object: &extensionsv1beta1.SandboxWarmPool{}, Value: relations.TemplateOfPool},
@@ -89,6 +92,13 @@ func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 
 func sandboxPool(object client.Object) string {
 	if owner := relations.Pool(object); owner != nil {
+		return string(owner.UID)
+	}
+	return ""
+}
+
+func sandboxClaim(object client.Object) string {
+	if owner := relations.Claim(object); owner != nil {
 		return string(owner.UID)
 	}
 	return ""

@@ -112,7 +112,11 @@ func Platform() *config.Platform {
 	return &config.Platform{
 		DefaultTier: "standard",
 		Tiers: map[string]config.Tier{
-			"standard": {Egress: config.TierEgress{Profile: "public", Allowed: []string{"none"}}},
+			"standard": {
+				PodSecurity: config.PodSecurity{Deny: "baseline", Warn: "restricted", Version: "v1.37"},
+				Egress:      config.TierEgress{Profile: "public", Allowed: []string{"none"}},
+				Creates:     []string{"Sandbox", "SandboxClaim"},
+			},
 		},
 		EgressProfiles: map[string]config.EgressProfile{"public": {DNS: true, Internet: true}, "none": {}},
 		Cluster: config.Cluster{

@@ -60,6 +60,15 @@ func (d *Daemon) Failure() error {
 	return fmt.Errorf("%s ended:\n%s", d.name, log[max(0, len(log)-tail):])
 }
 
+// Kill ends the process at once, without letting it know.
+func (d *Daemon) Kill() error {
+	if err := d.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill %s: %w", d.name, err)
+	}
+	<-d.ended
+	return nil
+}
+
 // Stop ends the process, by force if it does not end by itself.
 func (d *Daemon) Stop() error {
 	if d == nil {
@@ -75,9 +84,5 @@ func (d *Daemon) Stop() error {
 		return nil
 	case <-timer.C():
 	}
-	if err := d.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stop %s: %w", d.name, err)
-	}
-	<-d.ended
-	return nil
+	return d.Kill()
 }

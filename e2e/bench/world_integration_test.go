@@ -12,9 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,22 +34,6 @@ const (
 	glimpse  = 100 * time.Millisecond
 )
 
-const platform = `
-defaultTier: standard
-tiers:
-  standard:
-    podSecurity: {deny: baseline, warn: restricted, version: v1.37}
-    runtimeClass: {}
-    egress: {profile: public}
-    creates: [Sandbox, SandboxClaim]
-egressProfiles:
-  public: {dns: true, internet: true}
-cluster:
-  cidrs: [10.244.0.0/16]
-  dns: {namespace: kube-system, podLabels: {k8s-app: kube-dns}}
-router: {namespace: agent-sandbox-system, podLabels: {app: sandbox-router}}
-`
-
 // world is a cluster of fake nodes with the controller as it is shipped.
 type world struct {
 	testing.TB
@@ -60,7 +41,7 @@ type world struct {
 	server *apiserver.Server
 	// admin reads and writes as an administrator.
 	admin      client.WithWatch
-	controller *apiserver.Daemon
+	controller *apiserver.Process
 	// debug is the address of the controller's profiles.
 	debug string
 }
@@ -91,26 +72,13 @@ func check(tb testing.TB, err error) {
 // startController builds the controller as it is shipped and runs it.
 func (w *world) startController(ctx context.Context, flags []string) {
 	w.Helper()
-	root, err := apiserver.Root()
+	shipped, err := w.server.Build(ctx, w.TempDir())
 	check(w, err)
-	dir := w.TempDir()
-	binary, config := filepath.Join(dir, "agent-sandbox-controller"), filepath.Join(dir, "platform.yaml")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/agent-sandbox-controller")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		w.Fatalf("build the controller: %v\n%s", err, out)
-	}
-	check(w, os.WriteFile(config, []byte(platform), 0o600))
-	kubeconfig, err := w.server.Kubeconfig(user, apiserver.Controllers)
-	check(w, err)
-	ports, err := apiserver.FreePorts(ctx, 1)
-	check(w, err)
-	w.debug = "127.0.0.1:" + ports[0]
 	// The first two are what the chart sets.
-	flags = append(flags, "--disable-claim-events", "--sandbox-write-behind-window=100ms", "--kubeconfig="+kubeconfig, "--config="+config, "--leader-elect=false",
-		"--metrics-bind-address="+w.debug, "--health-probe-bind-address=0", "--enable-pprof-debug")
-	w.controller, err = apiserver.Launch("the controller", binary, filepath.Join(dir, "log"), flags...)
+	flags = append(flags, "--disable-claim-events", "--sandbox-write-behind-window=100ms", "--leader-elect=false", "--enable-pprof-debug")
+	w.controller, err = shipped.Launch(ctx, user, flags...)
 	check(w, err)
+	w.debug = w.controller.Metrics
 	w.Cleanup(func() { check(w, w.controller.Stop()) })
 	w.await(ctx, "the controller serves its profiles", func(ctx context.Context) error {
 		_, err := readHeap(ctx, w.debug)

@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"time"
 
 	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/rest"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 )
 
 // Exit codes of the command.
@@ -82,12 +84,37 @@ func run(ctx context.Context, options Options, stderr io.Writer) error {
 	if err := awaitKinds(ctx, connection, options.Extensions); err != nil {
 		return err
 	}
-	mgr, err := newManager(ctx, connection, options, platform)
+	tracer, end, err := trace(ctx, options.Tracing)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if lost := end(); lost != nil {
+			logger.Error(lost, "Some traces were not sent") // no reason to end badly
+		}
+	}()
+	mgr, err := newManager(ctx, connection, options, platform, tracer)
 	if err != nil {
 		return err
 	}
 	logger.Info("Starting", "version", versionLine())
 	return mgr.Start(ctx)
+}
+
+// lastSpans bounds how long the last spans may take to be sent.
+const lastSpans = 5 * time.Second
+
+// trace makes the tracer, and what sends its last spans.
+func trace(ctx context.Context, enabled bool) (tracer tracing.Tracer, end func() error, err error) {
+	if !enabled {
+		return tracing.Tracer{}, func() error { return nil }, nil
+	}
+	tracer, shutdown, err := tracing.Export(ctx, "agent-sandbox-controller")
+	return tracer, func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)
+		defer cancel()
+		return shutdown(ctx)
+	}, err
 }
 
 func connect(options Options) (*rest.Config, error) {

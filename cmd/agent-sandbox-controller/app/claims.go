@@ -12,8 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 )
 
 // ClaimOptions are what the command line says of claims.
@@ -58,16 +56,17 @@ func (o *ClaimOptions) validate(refuse func(name string, value any, remedy strin
 }
 
 // setUpClaims adds the controller of claims to the manager.
-func setUpClaims(ctx context.Context, mgr ctrl.Manager, options ClaimOptions, platform *config.Platform, verdicts verdict.Judge) error {
+func setUpClaims(ctx context.Context, mgr ctrl.Manager, options ClaimOptions, common shared) error {
 	reconciler := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		claim.Settings{
-			Platform:          platform,
-			Verdicts:          verdicts,
+			Platform:          common.platform,
+			Verdicts:          common.verdicts,
 			ConcurrentWorkers: options.ConcurrentWorkers,
 			ColdStartAfter:    options.ColdStartAfter,
 			BindTimeout:       options.BindTimeout,
 			NoEvents:          options.DisableEvents,
 			NoTimes:           options.DisableTimes,
+			Tracer:            common.tracer,
 		})
 	return reconciler.SetupWithManager(ctx, mgr)
 }

@@ -11,25 +11,36 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/audit"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 )
 
+// shared is what the controllers have in common besides the manager.
+type shared struct {
+	platform *config.Platform
+	network  *surroundings.Watcher
+	tracer   tracing.Tracer
+	// verdicts judge what is handed out; nil when there are no policies. Set by
+	// setUpExtensions.
+	verdicts verdict.Judge
+}
+
 // setUpExtensions adds the controllers of the extensions to the manager, with the audit
 // that judges what they hand out; that is nil when there are no policies.
-func setUpExtensions(ctx context.Context, mgr ctrl.Manager, options Options, platform *config.Platform, network *surroundings.Watcher) (*audit.Auditor, error) {
-	auditor, err := setUpAudit(ctx, mgr, options.Audit, platform)
+func setUpExtensions(ctx context.Context, mgr ctrl.Manager, options Options, common shared) (*audit.Auditor, error) {
+	auditor, err := setUpAudit(ctx, mgr, options.Audit, common.platform)
 	if err != nil {
 		return nil, err
 	}
-	var verdicts verdict.Judge
 	if auditor != nil {
-		verdicts = auditor.Members()
+		common.verdicts = auditor.Members()
 	}
-	if err := setUpTemplates(ctx, mgr, options.Pools, network); err != nil {
+	if err := setUpTemplates(ctx, mgr, options.Pools, common); err != nil {
 		return nil, err
 	}
-	if err := setUpPools(ctx, mgr, options.Pools, platform, verdicts); err != nil {
+	options.Pools.Yield.ColdStartAfter = options.Claims.ColdStartAfter
+	if err := setUpPools(ctx, mgr, options.Pools, common); err != nil {
 		return nil, err
 	}
-	return auditor, setUpClaims(ctx, mgr, options.Claims, platform, verdicts)
+	return auditor, setUpClaims(ctx, mgr, options.Claims, common)
 }

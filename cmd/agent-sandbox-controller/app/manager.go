@@ -36,6 +36,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 )
 
 const (
@@ -50,7 +51,7 @@ const (
 	controllerName = "agent-sandbox-controller"
 )
 
-func newManager(ctx context.Context, connection *rest.Config, options Options, platform *config.Platform) (ctrl.Manager, error) {
+func newManager(ctx context.Context, connection *rest.Config, options Options, platform *config.Platform, tracer tracing.Tracer) (ctrl.Manager, error) {
 	managerOptions, err := managerOptions(options)
 	if err != nil {
 		return nil, err
@@ -70,6 +71,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 			ClusterDomain:     options.ClusterDomain,
 			ConcurrentWorkers: options.SandboxConcurrentWorkers,
 			WriteBehind:       min(options.WriteBehind, maxWriteBehind),
+			Tracer:            tracer,
 		})
 	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
 		return nil, err
@@ -84,7 +86,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	}
 	var exposed func(string, []exposure.Finding)
 	if options.Extensions {
-		auditor, err := setUpExtensions(ctx, mgr, options, platform, network)
+		auditor, err := setUpExtensions(ctx, mgr, options, shared{platform: platform, network: network, tracer: tracer})
 		if err != nil {
 			return nil, err
 		}

@@ -62,6 +62,8 @@ type Options struct {
 	Pools PoolOptions
 	// Audit is what concerns the policies and the audit.
 	Audit AuditOptions
+	// Tracing sends traces to where the environment variables of OpenTelemetry say.
+	Tracing bool
 	// Profiling serves profiles on the port of the metrics.
 	Profiling Profiling
 	// Zap says how to log.
@@ -85,7 +87,6 @@ type Profiling struct {
 type reservedFlags struct {
 	connections int
 	separate    bool
-	tracing     bool
 }
 
 // Bind declares the flags.
@@ -106,6 +107,8 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.CacheLabelSelectors, "cache-label-selectors", false,
 		"Keep only Pods and Services with the label agents.x-k8s.io/sandbox-name-hash in memory. "+
 			"Those that wait to be adopted must then have it too.")
+	flags.BoolVar(&o.Tracing, "enable-tracing", false,
+		"Send traces by OTLP over gRPC to where OTEL_EXPORTER_OTLP_ENDPOINT and its like say.")
 	flags.BoolVar(&o.Profiling.CPU, "enable-pprof", false, "Serve /debug/pprof/profile on the address of the metrics.")
 	flags.BoolVar(&o.Profiling.All, "enable-pprof-debug", false, "Serve all of /debug/pprof on the address of the metrics.")
 	flags.IntVar(&o.Profiling.BlockRate, "pprof-block-profile-rate", defaultBlockProfileRate,
@@ -125,7 +128,6 @@ func (o *Options) bindReserved(flags *flag.FlagSet) {
 	r := &o.Reserved
 	flags.IntVar(&r.connections, "api-connections", 1, "Connections to the apiserver"+none+".")
 	flags.BoolVar(&r.separate, "separate-watch-connection", false, "A connection of its own for watches"+none+".")
-	flags.BoolVar(&r.tracing, "enable-tracing", false, "Send traces"+none+".")
 }
 
 // Validate lists every flag that cannot be used, its value and the remedy.

@@ -13,10 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/template"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/warmpool"
 )
 
@@ -88,18 +85,20 @@ func (o *PoolOptions) validate(refuse func(name string, value any, remedy string
 }
 
 // setUpTemplates adds the controller of templates to the manager.
-func setUpTemplates(ctx context.Context, mgr ctrl.Manager, options PoolOptions, network *surroundings.Watcher) error {
+func setUpTemplates(ctx context.Context, mgr ctrl.Manager, options PoolOptions, common shared) error {
 	reconciler := template.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
-		template.Settings{Current: network.Platform, Changed: network.Follow(), ConcurrentWorkers: options.TemplateWorkers})
+		template.Settings{
+			Current: common.network.Platform, Changed: common.network.Follow(), ConcurrentWorkers: options.TemplateWorkers, Tracer: common.tracer,
+		})
 	return reconciler.SetupWithManager(ctx, mgr)
 }
 
 // setUpPools adds the controller of pools to the manager.
-func setUpPools(ctx context.Context, mgr ctrl.Manager, options PoolOptions, platform *config.Platform, verdicts verdict.Judge) error {
+func setUpPools(ctx context.Context, mgr ctrl.Manager, options PoolOptions, common shared) error {
 	reconciler := warmpool.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		warmpool.Settings{
-			Platform:             platform,
-			Verdicts:             verdicts,
+			Platform:             common.platform,
+			Verdicts:             common.verdicts,
 			ConcurrentWorkers:    options.PoolWorkers,
 			Refill:               options.Refill,
 			Yield:                options.Yield,

@@ -1,0 +1,67 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Shipped is the controller as it is shipped, built once for several processes.
+type Shipped struct {
+	server       *Server
+	dir, program string
+	config       string
+}
+
+// Build builds the controller into a folder, with the configuration of Platform.
+func (s *Server) Build(ctx context.Context, dir string) (*Shipped, error) {
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	b := &Shipped{
+		server: s, dir: dir, program: filepath.Join(dir, "agent-sandbox-controller"), config: filepath.Join(dir, "platform.yaml"),
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", b.program, "./cmd/agent-sandbox-controller")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the controller: %w\n%s", err, out)
+	}
+	platform, err := yaml.Marshal(Platform())
+	if err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	return b, os.WriteFile(b.config, platform, 0o600)
+}
+
+// Process is a running controller.
+type Process struct {
+	*Daemon
+
+	// Metrics and Health are the addresses at which it serves them.
+	Metrics, Health string
+}
+
+// Launch starts a controller that is that user to the apiserver. The caller stops it.
+func (b *Shipped) Launch(ctx context.Context, user string, flags ...string) (*Process, error) {
+	kubeconfig, err := b.server.Kubeconfig(user, Controllers)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := FreePorts(ctx, 2)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Metrics: "127.0.0.1:" + ports[0], Health: "127.0.0.1:" + ports[1]}
+	flags = append(flags, "--kubeconfig="+kubeconfig, "--config="+b.config,
+		"--metrics-bind-address="+p.Metrics, "--health-probe-bind-address="+p.Health)
+	p.Daemon, err = Launch("the controller "+user, b.program, filepath.Join(b.dir, user+".log"), flags...)
+	return p, err
+}

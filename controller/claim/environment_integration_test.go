@@ -228,3 +228,16 @@ func (e *environment) sandboxes() []agentsv1beta1.Sandbox {
 	}
 	return list.Items
 }
+
+// member reads a Sandbox of the pool.
+func (s *stock) member(name string) *agentsv1beta1.Sandbox {
+	s.e.Helper()
+	sandbox := &agentsv1beta1.Sandbox{}
+	s.e.Get(name, sandbox)
+	return sandbox
+}
+
+// sandboxNamed is a Sandbox of the namespace to be changed by its name.
+func (e *environment) sandboxNamed(name string) *agentsv1beta1.Sandbox {
+	return &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: name}}
+}

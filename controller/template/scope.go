@@ -18,6 +18,8 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 )
@@ -25,6 +27,10 @@ import (
 // takenRecheck is how soon a name that somebody else holds is tried again: the cache
 // does not see policies that are not ours.
 const takenRecheck = 30 * time.Second
+
+// exposedRecheck is how soon the policies of others are looked at again that concern an
+// unmanaged template.
+const exposedRecheck = 30 * time.Second
 
 // scope is everything that one pass over a template knows. gather fills the first
 // part; the phases fill the rest.
@@ -39,6 +45,9 @@ type scope struct {
 	tierLabel string
 	// sandboxes, pools and claims are the numbers of those that use the template.
 	sandboxes, pools, claims int32
+
+	// exposed is what NetworkPolicies of others open for the Pods of an unmanaged template.
+	exposed []exposure.Finding
 
 	// invalid says why no egress profile could be chosen. Set by isolate.
 	invalid *field.Error
@@ -56,8 +65,10 @@ func (s *scope) gone() bool {
 func (s *scope) outcome() (ctrl.Result, error) {
 	var taken *netpol.TakenError
 	switch {
-	case s.failure == nil:
+	case s.failure == nil && isolation.Managed(s.template):
 		return ctrl.Result{}, nil
+	case s.failure == nil:
+		return ctrl.Result{RequeueAfter: exposedRecheck}, nil
 	case errors.As(s.failure, &taken):
 		return ctrl.Result{RequeueAfter: takenRecheck}, nil
 	case apierrors.IsInvalid(s.failure):
@@ -79,7 +90,10 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*sco
 	if err != nil {
 		return nil, err
 	}
-	return s, r.count(ctx, s)
+	if err := r.count(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, r.gatherExposed(ctx, s)
 }
 
 // count counts who uses the template.

@@ -84,9 +84,9 @@ func policyCondition(s *scope) metav1.Condition {
 		c.Reason, c.Message = reasonReconcilerError, s.failure.Error()
 	case !isolation.Managed(s.template):
 		c.Reason = reasonUnmanaged
-		c.Message = fmt.Sprintf("spec.networkPolicyManagement is Unmanaged, so there is no NetworkPolicy %q. The %d Sandboxes of the template "+
-			"reach, and are reached by, only what NetworkPolicies of yours open that select Pods with the label %s=%s; all else is closed by %q",
-			name, s.sandboxes, keys.SandboxTemplateRefHash, keys.NameHash(s.template.Name), isolation.FloorName)
+		c.Message = fmt.Sprintf("spec.networkPolicyManagement is Unmanaged, so there is no NetworkPolicy %q. Of the %d Sandboxes of the template, "+
+			"which the label %s=%s selects: %s. All else is closed by %q",
+			name, s.sandboxes, keys.SandboxTemplateRefHash, keys.NameHash(s.template.Name), openings(s.exposed), isolation.FloorName)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, reasonInForce
 		c.Message = fmt.Sprintf("NetworkPolicy %q isolates the Sandboxes of the template", name)

@@ -21,6 +21,7 @@ import (
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 )
@@ -64,6 +65,16 @@ func TestDesiredStatus(t *testing.T) {
 			makeScope(unmanaged), "True/Usable", "False/Unmanaged",
 			[]string{"3 Sandboxes", keys.SandboxTemplateRefHash + "=" + keys.NameHash("python"), isolation.FloorName},
 		},
+		"an unmanaged template says what others open": {
+			makeScope(unmanaged, func(s *scope) {
+				s.exposed = []exposure.Finding{{
+					Policy: "open", Direction: networkingv1.PolicyTypeEgress, Peers: []string{"10.0.0.0/8", "everything"},
+					Pods: []string{"a", "b", "c", "d", "e", "f", "g"},
+				}}
+			}), "True/Usable", "False/Unmanaged",
+			[]string{`NetworkPolicy "open" lets 7 of their Pods (a, b, c, d, e and 2 more) connect to 10.0.0.0/8, everything`},
+		},
+		"an unmanaged template that nobody opens": {makeScope(unmanaged), "True/Usable", "False/Unmanaged", []string{"opens anything"}},
 		"a name that somebody holds": {
 			makeScope(failing(&netpol.TakenError{Policy: "python-network-policy", Template: "python"})),
 			"False/NetworkPolicyNameTaken", "False/NetworkPolicyNameTaken", []string{`"python-network-policy"`, "delete or rename it"},
@@ -119,15 +130,22 @@ func TestOutcome(t *testing.T) {
 		failure error
 		again   ctrl.Result
 		retried bool
+		// unmanaged is true for a template without a policy of its own.
+		unmanaged bool
 	}{
 		"nothing wrong":                {},
+		"policies of others count":     {unmanaged: true, again: ctrl.Result{RequeueAfter: exposedRecheck}},
 		"a name that is taken":         {failure: taken, again: ctrl.Result{RequeueAfter: takenRecheck}},
 		"what the user must mend":      {failure: invalidPolicy(), retried: true},
 		"an apiserver that is not out": {failure: errors.New("busy"), retried: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := makeScope(failing(tc.failure)).outcome()
+			edits := []func(*scope){failing(tc.failure)}
+			if tc.unmanaged {
+				edits = append(edits, unmanaged)
+			}
+			got, err := makeScope(edits...).outcome()
 			if got != tc.again || (err != nil) != tc.retried {
 				t.Errorf("outcome() = %v, %v, want %v and an error: %t", got, err, tc.again, tc.retried)
 			}

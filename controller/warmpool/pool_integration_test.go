@@ -26,6 +26,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
@@ -229,6 +230,29 @@ func TestQuotaAndPolicyAreSaidInTheirOwnWords(t *testing.T) {
 		denied := meta.FindStatusCondition(e.pool().Status.Conditions, extensionsv1beta1.PoolConditionPolicyDenied)
 		if denied == nil || denied.Status != metav1.ConditionTrue || !strings.Contains(denied.Message, `"wide"`) {
 			return fmt.Errorf("PolicyDenied = %+v", denied)
+		}
+		return nil
+	})
+}
+
+func TestPoolIsWokenByTheTierOfItsNamespace(t *testing.T) {
+	platform := apiserver.Platform()
+	wide := platform.Tiers["standard"]
+	wide.Egress.Allowed = append(wide.Egress.Allowed, "wide")
+	platform.Tiers["trusted"], platform.EgressProfiles["wide"] = wide, config.EgressProfile{Internet: true}
+	e := newEnvironment(t, func(e *environment) { e.settings.Platform = platform })
+	template := makeTemplate()
+	template.Annotations = map[string]string{keys.EgressProfile: "wide"}
+	e.Create(template, makePool(1))
+	e.saysProgressing(reasonPolicyDenied)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+keys.Tier+`":"trusted"}}}`))
+	if err := e.Client.Patch(t.Context(), namespace, patch); err != nil {
+		t.Fatal(err)
+	}
+	e.Eventually("the pool makes its member", func() error {
+		if got := len(e.members()); got != 1 {
+			return fmt.Errorf("it has %d", got)
 		}
 		return nil
 	})

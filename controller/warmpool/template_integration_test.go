@@ -211,12 +211,17 @@ func TestUnmanagedTemplateHasTheFloorOnlyAndSaysSo(t *testing.T) {
 	e.Create(makeTemplate(), makePool(1))
 	e.settled(1)
 	e.policyIs(true)
+	e.Create(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "open"}, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{keys.SandboxTemplateRefHash: keys.NameHash("python")}},
+		Egress:      []networkingv1.NetworkPolicyEgressRule{{}}, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
+	}})
 	change(e, makeTemplate(), func(template *extensionsv1beta1.SandboxTemplate) {
 		template.Spec.NetworkPolicyManagement = extensionsv1beta1.NetworkPolicyUnmanaged
 	})
 	e.policyIs(false)
 	said := e.says(extensionsv1beta1.TemplateConditionNetworkPolicy, "Unmanaged")
-	if !strings.Contains(said.Message, keys.NameHash("python")) {
+	exposed := fmt.Sprintf("NetworkPolicy %q lets 1 of their Pods (%s) connect to everything", "open", e.members()[0].Name)
+	if !strings.Contains(said.Message, keys.NameHash("python")) || !strings.Contains(said.Message, exposed) {
 		t.Errorf("message = %q", said.Message)
 	}
 	change(e, makeTemplate(), func(template *extensionsv1beta1.SandboxTemplate) {

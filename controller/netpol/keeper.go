@@ -86,14 +86,28 @@ func (k *Keeper) createOrMend(ctx context.Context, got, want *networkingv1.Netwo
 // mend makes a policy what it has to be and says whether that changed it. An owner
 // that was not asked for goes, since the policy would go with him.
 func mend(got, want *networkingv1.NetworkPolicy) bool {
-	before := got.DeepCopy()
+	if holds(got, want) {
+		return false
+	}
 	if got.Labels == nil {
 		got.Labels = map[string]string{}
 	}
 	maps.Copy(got.Labels, want.Labels)
 	got.OwnerReferences = want.DeepCopy().OwnerReferences
 	got.Spec = *want.Spec.DeepCopy()
-	return !apiequality.Semantic.DeepEqual(before, got)
+	return true
+}
+
+// holds says whether a policy is what it has to be. Every pass over a Sandbox asks, so
+// that it copies nothing.
+func holds(got, want *networkingv1.NetworkPolicy) bool {
+	for key, value := range want.Labels {
+		if set, there := got.Labels[key]; !there || set != value {
+			return false
+		}
+	}
+	return apiequality.Semantic.DeepEqual(got.OwnerReferences, want.OwnerReferences) &&
+		apiequality.Semantic.DeepEqual(&got.Spec, &want.Spec)
 }
 
 // lookUp reads the policy in the place of the one that is wanted; nil, without an

@@ -147,7 +147,11 @@ BENCH_ARGS ?=
 .PHONY: bench
 bench: ## What a decision, admission, a claim and a thousand Sandboxes cost: counts, bytes, writes and times
 	@go test -run '^$$' -bench . -benchmem ./policies/... ./webhook/... ./controller/...
-	@$(MAKE) bench-admission bench-sandboxes bench-claims
+	@$(MAKE) bench-admission bench-sandboxes bench-claims bench-audit
+
+.PHONY: bench-audit
+bench-audit: ## What an audit of 10,000 objects costs: time, memory, reads and writes
+	@AUDIT_OBJECTS=10000 go test -tags integration -count=1 -v -timeout 20m -run TestAnAuditReadsFromCaches ./controller/audit
 
 .PHONY: bench-claims
 bench-claims: ## What claims cost and how long they take; BENCH_ARGS=-report writes it into e2e/bench/README.md

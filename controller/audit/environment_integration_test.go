@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,6 +57,8 @@ type environment struct {
 	auditor  *Auditor
 	engine   *engine.Engine
 	registry *prometheus.Registry
+	// wrap is put around the connection of the audit; nil for nothing.
+	wrap func(http.RoundTripper) http.RoundTripper
 	// beside adds what else runs in the manager of the audit.
 	beside func(context.Context, ctrl.Manager, *environment) error
 }
@@ -79,7 +82,7 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	for _, more := range []map[client.Object]cache.ByObject{claim.CacheByObject(), policysource.CacheByObject(e.Namespace), CacheByObject()} {
 		maps.Copy(byObject, more)
 	}
-	e.Run(apiserver.Setup{Add: e.add, ByObject: byObject})
+	e.Run(apiserver.Setup{Add: e.add, ByObject: byObject, Wrap: e.wrap})
 	e.Eventually("the policies are loaded", func() error {
 		if !e.engine.Ready() {
 			return errors.New("they are not")

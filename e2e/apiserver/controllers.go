@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ type Setup struct {
 	Add func(context.Context, ctrl.Manager) error
 	// ByObject is what their cache keeps.
 	ByObject map[client.Object]cache.ByObject
+	// Wrap is put around their connection; nil for nothing.
+	Wrap func(http.RoundTripper) http.RoundTripper
 	// Undisturbed ones have no Faults and no Lag.
 	Undisturbed bool
 	// Elected ones work only while no others of that name do; those that were started
@@ -89,6 +92,9 @@ func (e *Environment) newManager(setup Setup) (ctrl.Manager, error) {
 func (e *Environment) connection(setup Setup) *rest.Config {
 	connection := e.server.As(e.User, Controllers)
 	connection.QPS = -1
+	if setup.Wrap != nil {
+		connection.Wrap(setup.Wrap)
+	}
 	if setup.Undisturbed {
 		return connection
 	}

@@ -31,7 +31,6 @@ func TestProgramsKnowTheirFlags(t *testing.T) {
 		}
 		var run app.Options
 		parseArgs(t, r, "q7-blue-controller", run.Bind)
-		run.Audit.PolicyNamespace = in.namespace
 		if err := run.Validate(); err != nil {
 			t.Errorf("the controller refuses its arguments: %v", err)
 		}

@@ -219,6 +219,9 @@ func TestFlagsNameTheObjects(t *testing.T) {
 			"--sandbox-concurrent-workers=100", "--sandbox-claim-concurrent-workers=50", "--sandbox-warm-pool-concurrent-workers=1",
 			"--sandbox-template-concurrent-workers=1", "--claim-cold-start-after=2s", "--sandbox-write-behind-window=100ms", "--claim-bind-timeout=1h", "--disable-claim-events=true",
 			"--metrics-bind-address=:8080", "--health-probe-bind-address=:8081",
+			"--policy-namespace=$(POD_NAMESPACE)",
+			"--policy-namespace-selector=kubernetes.io/metadata.name notin (tools-west,kube-system,kube-node-lease)",
+			"--audit-interval=30m", "--audit-cpu-share=0.1", "--audit-reports=true",
 		},
 		"q7-blue-webhook": {
 			"--config=/etc/agent-sandbox/platform.yaml", "--namespace=$(POD_NAMESPACE)", "--port=9443",

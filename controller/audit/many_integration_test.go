@@ -32,8 +32,8 @@ import (
 // objectsVariable says how many objects are audited; few by default.
 const objectsVariable = "AUDIT_OBJECTS"
 
-// reads counts requests that read, by what they ask for. Watches are left out: an
-// informer has one.
+// reads counts requests that read something, by what they ask for. Watches are left out:
+// an informer has one.
 type reads struct {
 	next http.RoundTripper
 
@@ -48,12 +48,13 @@ func (r *reads) wrap(next http.RoundTripper) http.RoundTripper {
 
 // RoundTrip counts.
 func (r *reads) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method == http.MethodGet && request.URL.Query().Get("watch") == "" {
+	response, err := r.next.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusOK && request.Method == http.MethodGet && request.URL.Query().Get("watch") == "" {
 		r.mu.Lock()
 		r.counts[request.URL.Path]++
 		r.mu.Unlock()
 	}
-	return r.next.RoundTrip(request)
+	return response, err
 }
 
 // beyond lists reads that are neither discovery nor the one list that an informer may

@@ -326,35 +326,3 @@ func TestKindsAndOperationsThatAreNotJudged(t *testing.T) {
 		t.Error("a Sandbox without a Pod is allowed")
 	}
 }
-
-func TestEvaluateDuringReload(t *testing.T) {
-	e := newEngine(t)
-	rule := func(text string) engine.Module { return ruleFile("a", fmt.Sprintf("deny contains %q\n", text)) }
-	expected := map[string]string{}
-	for _, text := range []string{"one", "two"} {
-		expected[load(t, e, "", rule(text)).Digest] = text
-	}
-	stop := make(chan struct{})
-	var group sync.WaitGroup
-	for range 2 {
-		group.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				d := e.Evaluate(context.Background(), requestOf(t))
-				if len(d.Findings) != 1 || d.Findings[0].Message != expected[d.Digest] {
-					t.Errorf("a decision of no single set: %s", show(t, d))
-					return
-				}
-			}
-		})
-	}
-	for i := range 6 {
-		load(t, e, "", rule([]string{"one", "two"}[i%2]))
-	}
-	close(stop)
-	group.Wait()
-}

@@ -93,8 +93,8 @@ func parameters(info engine.RuleInfo) string {
 // TestDefaultsDenyOnlyWhatIsDecided keeps the default column to what is wrong for everybody.
 func TestDefaultsDenyOnlyWhatIsDecided(t *testing.T) {
 	denied := []string{
-		"apparmor", "automount-token", "capabilities-add", "dra", "ephemeral-in-template", "host-namespaces", "host-port", "hostpath",
-		"image-malformed", "one-volume-source", "privileged", "probe-host", "proc-mount", "projected-identity", "pss-baseline",
+		"apparmor", "automount-token", "capabilities-add", "dra", "ephemeral-in-template", "forged-owner", "host-namespaces", "host-port", "hostpath",
+		"image-malformed", "one-volume-source", "privileged", "probe-host", "proc-mount", "projected-identity", "pss-baseline", "reserved-metadata",
 		"runtimeclass-required", "selinux", "sysctls", "volume-binding", "windows-hostprocess",
 	}
 	var got []string

@@ -38,6 +38,18 @@ func ofFaults(faults []validation.Fault) []engine.Finding {
 	return findings
 }
 
+// split returns the findings of rules of the API that nobody configures, and of those that the engine knows.
+func split(findings []engine.Finding) (own, native []engine.Finding) {
+	for _, f := range findings {
+		if engine.IsNative(f.Rule) {
+			native = append(native, f)
+		} else {
+			own = append(own, f)
+		}
+	}
+	return own, native
+}
+
 // ofUnmet turns hardened defaults that are still unset into findings. A stored object
 // may be older than the default.
 func ofUnmet(request defaults.Request, stored bool) []engine.Finding {

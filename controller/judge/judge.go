@@ -157,6 +157,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 	findings = append(findings, ofUnmet(defaults.Request{
 		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old, Tier: known.Tier, RuntimeClasses: known.Classes.Usable,
 	}, source == engine.SourceAudit)...)
+	own, native := split(findings)
 	tier, err := asJSON(known)
 	if err != nil {
 		return Judgement{}, err
@@ -165,10 +166,10 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 		Operation: q.Operation, Kind: q.Kind, User: q.User, Object: q.Object, OldObject: old,
 		Namespace: known.Namespace, Pod: pod.Pod, PodPath: pod.Path, Template: template, Pool: pool,
 		Tier: tier, TierName: known.TierName, Environment: j.Platform.Environment,
-		Source: source, Now: now,
+		Source: source, Now: now, Native: native,
 	})
 	return Judgement{
-		Digest: decision.Digest, Findings: merge(findings, decision.Findings),
+		Digest: decision.Digest, Findings: merge(own, decision.Findings),
 		Document: documentOf(q.Object, pod),
 	}, nil
 }

@@ -123,7 +123,7 @@ func (c Configuration) Mentions(rule string) bool {
 func (c Configuration) unknown(rules map[string]*rule, broken []BrokenModule) []UnknownRule {
 	var found []UnknownRule
 	check := func(path, id string) {
-		if _, ok := rules[id]; !ok && !isPodSecurity(id) && !mayBeBroken(id, broken) {
+		if _, ok := rules[id]; !ok && !isPodSecurity(id) && !IsNative(id) && !mayBeBroken(id, broken) {
 			found = append(found, UnknownRule{id, fmt.Sprintf("%s: %s: there is no rule %s; known are %s",
 				c.file(), path, id, list(slices.Sorted(maps.Keys(rules))))})
 		}
@@ -154,6 +154,7 @@ func (c Configuration) apply(rules map[string]*rule) error {
 	for _, id := range slices.Sorted(maps.Keys(rules)) {
 		errs = append(errs, c.applyTo(rules[id])...)
 	}
+	errs = append(errs, c.checkNatives()...)
 	errs = append(errs, c.checkExceptions(rules)...)
 	return errors.Join(errs...)
 }

@@ -100,7 +100,7 @@ func (e *Engine) Catalogue() []RuleInfo {
 	if s == nil {
 		return nil
 	}
-	infos := slices.Clone(s.pss.infos)
+	infos := slices.Concat(s.pss.infos, s.native)
 	for _, id := range slices.Sorted(maps.Keys(s.rules)) {
 		infos = append(infos, s.rules[id].info)
 	}

@@ -49,7 +49,7 @@ func (e *Engine) decide(ctx context.Context, in Input) Decision {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.budget)
 	defer cancel()
-	findings := s.brokenFindings(in.Kind)
+	findings := append(s.brokenFindings(in.Kind), s.ofNative(in)...)
 	pssFindings, pssRules := e.podSecurity(ctx, s.pss, in)
 	findings = append(findings, pssFindings...)
 	v, err := s.variantOf(in.Namespace)
@@ -60,7 +60,7 @@ func (e *Engine) decide(ctx context.Context, in Input) Decision {
 	findings = append(findings, e.judge(ctx, s, p, v, in)...)
 	s.exempt(findings, in)
 	d.Findings = settle(findings)
-	d.Evaluated = pssRules
+	d.Evaluated = append(s.evaluatedNatives(), pssRules...)
 	for _, r := range p.rules {
 		if v.enforcement[r.info.ID] != Off {
 			d.Evaluated = append(d.Evaluated, r.info.ID)

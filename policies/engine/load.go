@@ -218,7 +218,7 @@ func checkHelpers(helpers map[string]*ast.Module) error {
 
 // add takes the rule in, unless another has its id or its package.
 func (l *loadedRules) add(m Module, r *rule) error {
-	if other, taken := l.byID[r.info.ID]; taken || isPodSecurity(r.info.ID) {
+	if other, taken := l.byID[r.info.ID]; taken || isPodSecurity(r.info.ID) || IsNative(r.info.ID) {
 		owner := "the engine"
 		if taken {
 			owner = other.file()

@@ -220,6 +220,9 @@ func (c Configuration) checkExceptions(rules map[string]*rule) []error {
 	var errs []error
 	check := func(path, id string, relaxes bool) {
 		r, ok := rules[id]
+		if err := c.nativeFloor(path, id, relaxes); err != nil {
+			errs = append(errs, err)
+		}
 		switch {
 		case isPodSecurity(id):
 			errs = append(errs, fmt.Errorf("%s: %s: rule %s follows the tier; give the namespace another tier", c.file(), path, id))

@@ -27,6 +27,8 @@ type set struct {
 	held   map[string]bool
 	broken []BrokenModule
 	pss    *podSecurity
+	// native are the rules that Go decides.
+	native []RuleInfo
 
 	overrides  []Override
 	exemptions []Exemption
@@ -84,7 +86,7 @@ func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cf
 	}
 	s := &set{
 		rules: rules, helpers: loaded.helpers, compiler: compiler, broken: loaded.broken, pss: newPodSecurity(cfg),
-		overrides: cfg.Overrides, exemptions: cfg.Exemptions,
+		native: nativeInfos(cfg), overrides: cfg.Overrides, exemptions: cfg.Exemptions,
 	}
 	return s, s.prepareAll(ctx, held)
 }
@@ -93,7 +95,7 @@ func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cf
 func (s *set) without(ctx context.Context, held map[string]bool) (*set, error) {
 	next := &set{
 		digest: s.digest, rules: s.rules, helpers: s.helpers, compiler: s.compiler, broken: s.broken, pss: s.pss,
-		overrides: s.overrides, exemptions: s.exemptions,
+		native: s.native, overrides: s.overrides, exemptions: s.exemptions,
 	}
 	return next, next.prepareAll(ctx, held)
 }

@@ -120,6 +120,8 @@ type Input struct {
 	Tier        map[string]any
 	TierName    string
 	Environment map[string]any
+	// Native are the findings of rules that Go decides, see IsNative.
+	Native []Finding
 	// Source is one of SourceAdmission, SourceAudit and SourceCLI.
 	Source string
 	// Now is the time that rules see; the engine's clock gives it when it is zero.

@@ -172,6 +172,7 @@ func TestCorpus(t *testing.T) {
 					t.Fatalf("step %d is refused: %s", i+1, message(denials))
 				}
 			}
+			askTheEngine(t, judges[c.Values], c, stored)
 			compareFindings(t, c.Denials, v.with(engine.Deny), true)
 			compareFindings(t, c.Warnings, v.with(engine.Warn), false)
 		})

@@ -51,6 +51,18 @@
 // excuse nothing once the spec changes. Considered: judging only when the spec
 // changed, which lets an old fault block the correction of another.
 //
+// 2026-11-29, ceilings of tiers: what a tier requires is judged by Go code that the
+// Sandbox reconciler shares, not by a policy, so that it holds whatever the policies are.
+// The Pod that a pool or claim borrows is hardened before it is judged, as its Sandbox
+// will be: a tier that asks for more does not refuse claims of older templates. Times are
+// never set, so a tier with a longest lifetime refuses what has no end; and limits that
+// would take a Pod beyond its tier are not set, so that nobody is refused for amounts that
+// he did not ask for. A Pod that calls itself Windows is not excused.
+//
+// 2026-11-29, bodies: their length and depth are bounded before anything decodes them. An
+// apiserver takes an answer that is no review for a webhook that is away, so that a deep
+// one is answered with a review; a long one no apiserver sends.
+//
 // 2026-11-29, what a claim brings and its template does not take (env, volumes,
 // clashing metadata) is a warning: the API reports it in the claim's Ready condition,
 // clients know those reasons, and the template may change. Reserved keys are refused.

@@ -1,0 +1,63 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/effective"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/corpus"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// askTheEngine gives a manifest to the engine alone, as the command does: of what the case
+// states, it has to find what its own rules are about, and refuse nothing where they are
+// not meant. Updates are the webhook's to compare, and Pods that are borrowed its to find.
+func askTheEngine(t *testing.T, decide *Judge, c corpus.Case, object map[string]any) {
+	t.Helper()
+	kind := textAt(object, "kind")
+	if len(c.Documents) > 1 || kind != engine.KindSandbox && kind != engine.KindSandboxTemplate {
+		return
+	}
+	known, err := decide.Facts(t.Context(), c.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tier map[string]any
+	if raw, err := json.Marshal(known.Tier); err != nil || json.Unmarshal(raw, &tier) != nil {
+		t.Fatalf("the tier is no JSON: %v", err)
+	}
+	pod := effective.OfOwn(object)
+	decision := decide.Engine.Evaluate(t.Context(), engine.Input{
+		Operation: operationCreate, Kind: kind, Object: object, Namespace: known.Namespace, Pod: pod.Pod, PodPath: pod.Path,
+		Tier: tier, TierName: known.TierName, Environment: decide.Platform.Environment, Source: engine.SourceCLI, Now: decide.Clock.Now(),
+	})
+	var own []string
+	for _, rule := range decide.Engine.Catalogue() {
+		own = append(own, rule.ID)
+	}
+	expected := 0
+	for _, want := range c.Denials {
+		if !slices.ContainsFunc(strings.Split(want.Rule, "|"), func(rule string) bool { return slices.Contains(own, rule) }) {
+			continue
+		}
+		expected++
+		found := slices.ContainsFunc(decision.Findings, func(f engine.Finding) bool { return f.Enforcement == engine.Deny && want.Is(f.Rule, f.Field) })
+		if !found {
+			t.Errorf("the engine alone finds no %s %s", want.Rule, want.Field)
+		}
+	}
+	for _, f := range decision.Findings {
+		// The API's own rules may have spoken of the field already.
+		stated := slices.ContainsFunc(c.Denials, func(want corpus.Finding) bool {
+			return corpus.Finding{Rule: f.Rule, Field: want.Field}.Is(f.Rule, f.Field)
+		})
+		if expected == 0 && f.Enforcement == engine.Deny && !stated {
+			t.Errorf("the engine alone refuses for %s", text(f))
+		}
+	}
+}

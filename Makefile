@@ -121,7 +121,7 @@ unit: ## Unit tests of every module
 .PHONY: integration
 integration: ## Tests of the controllers, and of the webhook as the chart installs it, on a real apiserver
 	@go test -tags integration -count=1 -timeout 20m ./e2e/apiserver/... ./e2e/bench/... ./e2e/shipped/... ./controller/... ./webhook/...
-	@go test -tags integration -count=1 -timeout 20m -run TestServed ./charts
+	@go test -tags integration -count=1 -timeout 20m -run 'TestServed|TestApiserver' ./charts
 
 .PHONY: test-policies
 test-policies: $(BIN)/opa ## Rego tests, checks and formatting with the stock opa command
@@ -171,7 +171,7 @@ FUZZ_TIME ?= 10m
 test-long: ## The property tests with many more random sequences, a namespace with three thousand Sandboxes, the whole corpus applied twice, fuzzing, and admission under load
 	@PROPERTY_SEQUENCES=500 PROPERTY_SEEDS=20 POLICY_SANDBOXES=3000 go test -tags integration -timeout 90m \
 		-run 'TestAnySequence|TestALife|TestOneSandbox|TestNeverTooManyMembers|TestOnePolicyServes' ./controller/sandbox ./controller/claim ./controller/warmpool
-	@DRIFT_OF_ALL=yes go test -tags integration -count=1 -timeout 30m -run TestServed ./charts
+	@DRIFT_OF_ALL=yes go test -tags integration -count=1 -timeout 30m -run 'TestServed|TestApiserver' ./charts
 	@go test -run '^$$' -fuzz FuzzOperations -fuzztime $(FUZZ_TIME) ./controller/defaults
 	@go test -run '^$$' -fuzz FuzzAdmission -fuzztime $(FUZZ_TIME) ./webhook
 	@LIFE_ROUNDS=10 $(MAKE) e2e E2E_ARGS='-v -run TestWhateverHappensToTheWebhook'

@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,11 +20,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/corpus"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
 )
 
@@ -61,8 +65,63 @@ func TestBackstopHoldsWithoutTheWebhook(t *testing.T) {
 			t.Errorf("a tenant's attempt ended with %v, want it refused by reserved-metadata", err)
 		}
 	})
+	t.Run("its part of the corpus", func(t *testing.T) { backstopJudgesCorpus(ctx, t) })
 	cluster.MustApply(ctx, t, ns, sandboxWith("sound", sound, ""))
 	cluster.WaitReady(ctx, t, ns, "sound")
+}
+
+// heldRules are those of the library that the backstop holds for Pods.
+var heldRules = []string{
+	"privileged", "host-namespaces", "hostpath", "host-port", "automount-token", "projected-identity", "ephemeral-in-template", "runtimeclass-required",
+}
+
+// backstopJudgesCorpus sends every manifest of the corpus that has a Pod, with what
+// admission would have set on it, as a tenant does: those that break a rule which the
+// backstop holds are refused for it, and no other for one of these.
+func backstopJudgesCorpus(ctx context.Context, t *testing.T) {
+	cases, err := corpus.Cases(os.DirFS("corpus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaces := corpusNamespaces(ctx, t)
+	tenants := map[string]client.Client{}
+	for name, namespace := range namespaces {
+		tenants[name] = tenantOf(ctx, t, namespace)
+	}
+	refused, passed := 0, 0
+	for _, c := range cases {
+		kind := c.Last()["kind"]
+		if kind != "Sandbox" && kind != "SandboxTemplate" || len(c.Documents) != 1 || c.Offline != "" || c.Values != "" || tenants[c.Namespace] == nil {
+			continue
+		}
+		object := placed(c.Last(), namespaces[c.Namespace])
+		setUnless(object, false, "automountServiceAccountToken")
+		setUnless(object, "gvisor", "runtimeClassName")
+		want := slices.ContainsFunc(c.Denials, func(f corpus.Finding) bool { return slices.Contains(heldRules, f.Rule) })
+		err := tenants[c.Namespace].Create(ctx, object, client.DryRunAll)
+		got := slices.ContainsFunc(heldRules, func(rule string) bool { return refusedBy(err, rule+": ") })
+		switch {
+		case want && got:
+			refused++
+		case !want && !got:
+			passed++
+		case want && slices.ContainsFunc(c.Denials, func(f corpus.Finding) bool { return refusedBy(err, f.Rule+": ") }):
+			refused++ // another policy of the backstop answered first
+		default:
+			t.Errorf("%s: %s: the answer is %v, want it refused: %t", c.Name, c.Story, err, want)
+		}
+	}
+	if refused < 25 || passed < 60 {
+		t.Errorf("%d manifests were refused and %d passed, want at least 25 and 60", refused, passed)
+	}
+}
+
+// setUnless sets a field of the Pod that is not set, as admission does.
+func setUnless(object *unstructured.Unstructured, value any, name string) {
+	path := []string{"spec", "podTemplate", "spec", name}
+	if old, _, err := unstructured.NestedFieldNoCopy(object.Object, path...); err == nil && (old == nil || old == "") {
+		_ = unstructured.SetNestedField(object.Object, value, path...)
+	}
 }
 
 // withoutTheWebhook scales it to nothing with failure policy Ignore until the story ends.

@@ -31,4 +31,19 @@
 //
 // 2026-11-29: An unmanaged template gets no policy of ours, but the floor stays: its
 // owner opens what he needs by policies of his own, and what he forgets is closed.
+//
+// 2026-11-29: A tier's egress ceiling is a profile of its own, not the widest that it
+// allows: a template may open a Pod of its namespace, which no profile has to. The default
+// values set one in the tier restricted only, and production's in standard too, since the
+// defaults only warn of what a template opens. Own rules of a template are compared address
+// by address. The backstop in the apiserver compares a tenant's NetworkPolicies peer by
+// peer, without the addresses of nodes and without Services: it is stricter there, never
+// laxer than the values say.
+//
+// 2026-11-29: A template whose own rules exceed the ceiling, because its tier became
+// stricter or admission was away, keeps its policy without egress: a stricter tier closes
+// at once, and what runs is not torn down.
+//
+// 2026-11-29: The policy of a template that has gone keeps the addresses and Services of
+// that moment, since nobody knows its rules any more.
 package isolation

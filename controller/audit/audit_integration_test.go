@@ -8,6 +8,7 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,9 +32,9 @@ func TestWhatIsStoredIsJudgedAgainWhenWhatItIsJudgedByChanges(t *testing.T) {
 		change func()
 		want   []string
 	}{
-		{"a rule only warns", func() { e.configure(enforce("host-namespaces", engine.Warn)) }, []string{"host-namespaces Warn 1"}},
-		{"a rule is off", func() { e.configure(enforce("host-namespaces", engine.Off)) }, nil},
-		{"a rule denies again", func() { e.configure(enforce("host-namespaces", engine.Deny)) }, []string{"host-namespaces Deny 1"}},
+		{"a rule only warns", func() { e.configure(enforce(engine.Warn)) }, []string{"host-namespaces Warn 1"}},
+		{"a rule is off", func() { e.configure(enforce(engine.Off)) }, nil},
+		{"a rule denies again", func() { e.configure(enforce(engine.Deny)) }, []string{"host-namespaces Deny 1"}},
 		{"the namespace is of another tier", func() { e.label("closed") }, []string{"host-namespaces Deny 1", "tier Deny 2"}},
 		{"and back", func() { e.label("standard") }, []string{"host-namespaces Deny 1"}},
 		{"a Sandbox comes", func() { e.Create(makeSandbox("second", onHostNetwork)) }, []string{"host-namespaces Deny 2"}},
@@ -63,8 +64,8 @@ func TestReportsComeWithTheirKindAndGoWithTheirReason(t *testing.T) {
 	e.Create(makeSandbox("plain"), makeSandbox("host", onHostNetwork))
 	e.says("host-namespaces", "host-namespaces Deny 1")
 	t.Cleanup(installReports(t, e.Client))
-	e.reported("agent-sandbox-sandboxes", "fail host-namespaces critical 1 host")
-	first, err := e.report("agent-sandbox-sandboxes")
+	e.reported("fail host-namespaces critical 1 host")
+	first, err := e.report(reportOfSandboxes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,14 +76,14 @@ func TestReportsComeWithTheirKindAndGoWithTheirReason(t *testing.T) {
 		e.auditor.wakeAll(t.Context(), 0)
 	}
 	e.Create(makeSandbox("second", onHostNetwork))
-	e.reported("agent-sandbox-sandboxes", "fail host-namespaces critical 2 host second")
-	e.configure(enforce("host-namespaces", engine.Warn))
-	e.reported("agent-sandbox-sandboxes", "warn host-namespaces critical 2 host second")
+	e.reported("fail host-namespaces critical 2 host second")
+	e.configure(enforce(engine.Warn))
+	e.reported("warn host-namespaces critical 2 host second")
 	for _, name := range []string{"host", "second", "plain"} {
 		e.Delete(e.named(name))
 	}
 	e.Eventually("the report is gone", func() error {
-		found, err := e.report("agent-sandbox-sandboxes")
+		found, err := e.report(reportOfSandboxes)
 		if err == nil && found.Name != "" {
 			err = fmt.Errorf("it lists %d results", len(found.Results))
 		}
@@ -96,12 +97,15 @@ func TestReportsComeWithTheirKindAndGoWithTheirReason(t *testing.T) {
 	}
 }
 
-// reported waits until a report has a result for the rule host-namespaces, as
+// reportOfSandboxes is the name of the report that the tests look at.
+const reportOfSandboxes = "agent-sandbox-sandboxes"
+
+// reported waits until it has a result for the rule host-namespaces, as
 // "result rule severity objects names".
-func (e *environment) reported(name, want string) {
+func (e *environment) reported(want string) {
 	e.Helper()
-	e.Eventually("report "+name+" says "+want, func() error {
-		found, err := e.report(name)
+	e.Eventually("the report says "+want, func() error {
+		found, err := e.report(reportOfSandboxes)
 		if err != nil {
 			return err
 		}
@@ -112,11 +116,11 @@ func (e *environment) reported(name, want string) {
 			if result.Policy != "host-namespaces" {
 				continue
 			}
-			got := fmt.Sprintf("%s %s %s %s", result.Result, result.Policy, result.Severity, result.Properties["objects"])
+			got := []string{string(result.Result), result.Policy, string(result.Severity), result.Properties["objects"]}
 			for _, subject := range result.Subjects {
-				got += " " + subject.Name
+				got = append(got, subject.Name)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
 				return errors.New(diff)
 			}
 			if result.Timestamp.Seconds == 0 || result.Description == "" {
@@ -134,13 +138,13 @@ func TestAnIntervalFindsWhatNoEventTold(t *testing.T) {
 	t.Cleanup(installReports(t, newEnvironmentClient(t)))
 	e := newEnvironment(t, func(e *environment) { e.settings.Interval = 2 * time.Second })
 	e.Create(makeSandbox("host", onHostNetwork))
-	e.reported("agent-sandbox-sandboxes", "fail host-namespaces critical 1 host")
-	found, err := e.report("agent-sandbox-sandboxes")
+	e.reported("fail host-namespaces critical 1 host")
+	found, err := e.report(reportOfSandboxes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Client.Delete(t.Context(), asUnstructured(found)); err != nil {
 		t.Fatal(err)
 	}
-	e.reported("agent-sandbox-sandboxes", "fail host-namespaces critical 1 host")
+	e.reported("fail host-namespaces critical 1 host")
 }

@@ -170,9 +170,9 @@ func (e *environment) configure(data map[string]string) {
 	})
 }
 
-// enforce is the configuration of one rule.
-func enforce(rule string, enforcement engine.Enforcement) map[string]string {
-	return map[string]string{policysource.ConfigurationKey: fmt.Sprintf("rules: {%s: {enforcement: %q}}", rule, enforcement)}
+// enforce is the configuration of the rule that the tests look at.
+func enforce(enforcement engine.Enforcement) map[string]string {
+	return map[string]string{policysource.ConfigurationKey: fmt.Sprintf("rules: {host-namespaces: {enforcement: %q}}", enforcement)}
 }
 
 // label sets the tier of the namespace.

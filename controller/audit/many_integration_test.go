@@ -93,7 +93,7 @@ func TestAnAuditReadsFromCachesAndWritesAFewReports(t *testing.T) {
 	e.audited(count)
 	before, used := e.Writes(), allocated()
 	begun := clock.RealClock{}.Now()
-	e.configure(enforce("host-namespaces", "Warn")) // everything is judged by other policies
+	e.configure(enforce("Warn")) // everything is judged by other policies
 	e.says("host-namespaces", fmt.Sprintf("host-namespaces Warn %d", (count/2+9)/10))
 	took := clock.RealClock{}.Now().Sub(begun)
 	t.Logf("%d objects audited in %s, %s each; %d KB allocated each, %d MB of heap in use after a collection; writes:\n%s",

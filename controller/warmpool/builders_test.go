@@ -56,7 +56,8 @@ func aged(ago time.Duration) edit {
 	return func(m *member) { m.sandbox.CreationTimestamp = metav1.NewTime(noon().Add(-ago)) }
 }
 
-func held(by hold) edit { return func(m *member) { m.held, m.refusal = by, "no" } }
+// waitsForNode is a member whose Pod finds no node.
+func waitsForNode(m *member) { m.held, m.refusal = heldUnschedulable, "no" }
 
 func makePool(replicas int32, edits ...func(*extensionsv1beta1.SandboxWarmPool)) *extensionsv1beta1.SandboxWarmPool {
 	pool := &extensionsv1beta1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{

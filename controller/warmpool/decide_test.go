@@ -117,10 +117,10 @@ func TestDecide(t *testing.T) {
 			situation: situation{desired: 1, members: []member{makeMember("new"), makeMember("old", aged(time.Hour), refused)}}, remove: []string{"old"},
 		},
 		"what waits for a node is held": {
-			situation: situation{desired: 2, members: many(2, starting(time.Hour), held(heldUnschedulable))}, held: 2,
+			situation: situation{desired: 2, members: many(2, starting(time.Hour), waitsForNode)}, held: 2,
 		},
 		"what waits for a node goes when the template has changed": {
-			situation: situation{desired: 1, strategy: replenish, members: many(1, starting(time.Hour), held(heldUnschedulable), stale)},
+			situation: situation{desired: 1, strategy: replenish, members: many(1, starting(time.Hour), waitsForNode, stale)},
 			remove:    []string{"m00"},
 		},
 	}

@@ -139,7 +139,7 @@ func TestDecideLetsClaimsGoFirst(t *testing.T) {
 			situation{desired: 10, members: many(2, starting(time.Second)), unseen: 3, claims: demand{members: 6}, yields: true}, 1, 4,
 		},
 		"what waits for a node serves nobody": {
-			situation{desired: 4, members: many(2, starting(time.Second), held(heldUnschedulable)), claims: demand{members: 2}, yields: true}, 2, 0,
+			situation{desired: 4, members: many(2, starting(time.Second), waitsForNode), claims: demand{members: 2}, yields: true}, 2, 0,
 		},
 		"stale members serve under OnReplenish": {
 			situation{desired: 3, strategy: replenish, members: many(1, stale), claims: demand{members: 1}, yields: true}, 0, 2,

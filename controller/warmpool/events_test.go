@@ -16,7 +16,7 @@ func TestAPoolThatWaitsForNodesSaysSoOnceAndWhenItEnds(t *testing.T) {
 	recorder := events.NewFakeRecorder(8)
 	r := &Reconciler{recorder: recorder}
 	s := &scope{pool: makePool(3), memory: newMemory("pool-uid", noon()), grace: 5 * time.Minute}
-	waiting := many(2, starting(time.Hour), held(heldUnschedulable))
+	waiting := many(2, starting(time.Hour), waitsForNode)
 	for _, holds := range [][]member{nil, waiting, waiting, nil, nil} {
 		s.plan.held = holds
 		r.tell(s)

@@ -128,6 +128,7 @@ test-policies: $(BIN)/opa ## Rego tests, checks and formatting with the stock op
 	@$(BIN)/opa fmt --fail --list policies/lib policies/library
 	@$(BIN)/opa check --strict policies/lib policies/library
 	@$(BIN)/opa test --fail-on-empty policies/lib policies/library
+	@$(BIN)/opa test --coverage --threshold 95 policies/lib policies/library >/dev/null
 
 .PHONY: e2e
 e2e: $(CLUSTER) ## User stories on a real cluster; starts one when none is up, and stops what it started

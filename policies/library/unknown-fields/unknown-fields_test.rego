@@ -38,14 +38,31 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	fixtures.fields(unknown_fields.deny) == {"template.spec.podTemplate.spec.hostKernel"} with input as fixtures.as_kind(request({"hostKernel": 1}), kind, path)
 }
 
+# Apart from those of the rule, so that one that is missing there is missed.
+test_the_fields_of_a_pod_were_reviewed if {
+	unknown_fields.of_pods == {"activeDeadlineSeconds", "affinity", "automountServiceAccountToken", "containers", "dnsConfig", "dnsPolicy", "enableServiceLinks", "ephemeralContainers", "evictionResponders", "hostAliases", "hostIPC", "hostNetwork", "hostPID", "hostUsers", "hostname", "hostnameOverride", "imagePullSecrets", "initContainers", "nodeName", "nodeSelector", "os", "overhead", "preemptionPolicy", "priority", "priorityClassName", "readinessGates", "resourceClaims", "resources", "restartPolicy", "runtimeClassName", "schedulerName", "schedulingGates", "schedulingGroup", "securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints", "volumes"}
+}
+
+test_the_fields_of_containers_were_reviewed if {
+	unknown_fields.of_containers == {"args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle", "livenessProbe", "name", "ports", "readinessProbe", "resizePolicy", "resources", "restartPolicy", "restartPolicyRules", "securityContext", "startupProbe", "stdin", "stdinOnce", "targetContainerName", "terminationMessagePath", "terminationMessagePolicy", "tty", "volumeDevices", "volumeMounts", "workingDir"}
+}
+
+test_the_fields_of_security_contexts_were_reviewed if {
+	unknown_fields.of_contexts == {"allowPrivilegeEscalation", "appArmorProfile", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem", "runAsGroup", "runAsNonRoot", "runAsUser", "seLinuxOptions", "seccompProfile", "windowsOptions"}
+	unknown_fields.of_pod_contexts == {"appArmorProfile", "fsGroup", "fsGroupChangePolicy", "runAsGroup", "runAsNonRoot", "runAsUser", "seLinuxChangePolicy", "seLinuxOptions", "seccompProfile", "supplementalGroups", "supplementalGroupsPolicy", "sysctls", "windowsOptions"}
+}
+
 test_every_reviewed_field_is_allowed if {
 	spec := object.union({name: 1 | some name in unknown_fields.of_pods}, {
 		"securityContext": {name: 1 | some name in unknown_fields.of_pod_contexts},
-		"containers": [object.union({name: 1 | some name in unknown_fields.of_containers}, {"securityContext": {name: 1 | some name in unknown_fields.of_contexts}})],
-		"initContainers": null, "ephemeralContainers": null,
+		"containers": [object.union(
+			{name: 1 | some name in unknown_fields.of_containers},
+			{"securityContext": {name: 1 | some name in unknown_fields.of_contexts}},
+		)],
+		"initContainers": null,
+		"ephemeralContainers": null,
 	})
 	count(unknown_fields.deny) == 0 with input as request(spec)
-	count(unknown_fields.of_pods) > 40
 }
 
 test_allows_what_the_environment_reviewed_and_null if {

@@ -74,7 +74,7 @@ func openDecisionLog(ctx context.Context, o DecisionLogOptions, registry prometh
 		}
 		options.Writer, file = opened, opened
 	}
-	log, err := engine.NewDecisionLog(options)
+	log, err := engine.NewDecisionLog(options) //nolint:contextcheck // The log outlives the start, whose context this is.
 	if err != nil {
 		return nil, fmt.Errorf("start the decision log: %w", err)
 	}

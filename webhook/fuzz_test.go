@@ -38,13 +38,11 @@ func FuzzAdmission(f *testing.F) {
 		}
 	}
 	seedFromCorpus(f)
-	var decide *Judge
+	// Here and not within: loading the policies may take longer than one input may.
+	decide := world{platform: strings.Replace(platform, "tiers:\n", "tiers:\n"+demanding, 1), objects: []client.Object{
+		namespace("bounded", map[string]string{"platform.agents.x-k8s.io/tier": "demanding"}),
+	}}.judge(f)
 	f.Fuzz(func(t *testing.T, kind, object, old string) {
-		if decide == nil {
-			decide = world{platform: strings.Replace(platform, "tiers:\n", "tiers:\n"+demanding, 1), objects: []client.Object{
-				namespace("bounded", map[string]string{"platform.agents.x-k8s.io/tier": "demanding"}),
-			}}.judge(t)
-		}
 		var probe map[string]any
 		if json.Unmarshal([]byte(object), &probe) != nil || probe == nil || json.Unmarshal([]byte(old), &probe) != nil {
 			t.Skip("the apiserver sends objects only")

@@ -93,13 +93,13 @@ func (w world) start(t *testing.T) map[string]http.Handler {
 }
 
 // judge is that of the world by itself.
-func (w world) judge(t *testing.T) *Judge {
+func (w world) judge(t testing.TB) *Judge {
 	t.Helper()
 	judge, _, _ := w.parts(t)
 	return judge
 }
 
-func (w world) parts(t *testing.T) (*Judge, *policysource.Source, *Metrics) {
+func (w world) parts(t testing.TB) (*Judge, *policysource.Source, *Metrics) {
 	t.Helper()
 	objects := append([]client.Object{
 		namespace("tenant", nil), namespace("strict", map[string]string{"platform.agents.x-k8s.io/tier": "restricted"}),
@@ -152,7 +152,7 @@ func (w world) parts(t *testing.T) (*Judge, *policysource.Source, *Metrics) {
 	return decide, source, m
 }
 
-func newSource(t *testing.T, reader client.Reader, rules *engine.Engine) *policysource.Source {
+func newSource(t testing.TB, reader client.Reader, rules *engine.Engine) *policysource.Source {
 	t.Helper()
 	library, err := policies.Library()
 	if err != nil {

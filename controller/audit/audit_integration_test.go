@@ -65,7 +65,7 @@ func TestReportsComeWithTheirKindAndGoWithTheirReason(t *testing.T) {
 	e.says("host-namespaces", "host-namespaces Deny 1")
 	t.Cleanup(installReports(t, e.Client))
 	e.reported("fail host-namespaces critical 1 host")
-	first, err := e.report(reportOfSandboxes)
+	first, err := e.report()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestReportsComeWithTheirKindAndGoWithTheirReason(t *testing.T) {
 		e.Delete(e.named(name))
 	}
 	e.Eventually("the report is gone", func() error {
-		found, err := e.report(reportOfSandboxes)
+		found, err := e.report()
 		if err == nil && found.Name != "" {
 			err = fmt.Errorf("it lists %d results", len(found.Results))
 		}
@@ -105,7 +105,7 @@ const reportOfSandboxes = "agent-sandbox-sandboxes"
 func (e *environment) reported(want string) {
 	e.Helper()
 	e.Eventually("the report says "+want, func() error {
-		found, err := e.report(reportOfSandboxes)
+		found, err := e.report()
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func TestAnIntervalFindsWhatNoEventTold(t *testing.T) {
 	e := newEnvironment(t, func(e *environment) { e.settings.Interval = 2 * time.Second })
 	e.Create(makeSandbox("host", onHostNetwork))
 	e.reported("fail host-namespaces critical 1 host")
-	found, err := e.report(reportOfSandboxes)
+	found, err := e.report()
 	if err != nil {
 		t.Fatal(err)
 	}

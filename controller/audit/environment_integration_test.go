@@ -239,8 +239,8 @@ func installReports(t *testing.T, c client.Client) (remove func()) {
 	}
 }
 
-// report reads a report, which has no name when there is none.
-func (e *environment) report(name string) (*reportsv1alpha1.Report, error) {
+// report reads the report that the tests look at, which has no name when there is none.
+func (e *environment) report() (*reportsv1alpha1.Report, error) {
 	scheme := runtime.NewScheme()
 	if err := reportsv1alpha1.Install(scheme); err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func (e *environment) report(name string) (*reportsv1alpha1.Report, error) {
 		return nil, err
 	}
 	var found reportsv1alpha1.Report
-	return &found, client.IgnoreNotFound(c.Get(e.Context(), e.Key(name), &found))
+	return &found, client.IgnoreNotFound(c.Get(e.Context(), e.Key(reportOfSandboxes), &found))
 }
 
 // makeSandbox is a Sandbox that no rule has anything to say about but the one that is

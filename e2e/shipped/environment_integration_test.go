@@ -175,14 +175,14 @@ func (e *environment) claims() []extensionsv1beta1.SandboxClaim {
 func (e *environment) served(want int) {
 	e.Helper()
 	e.Eventually(fmt.Sprintf("%d claims are Ready", want), func() error {
-		ready := 0
+		said := map[string]int{}
 		for _, claim := range e.claims() {
-			if meta.IsStatusConditionTrue(claim.Status.Conditions, agentsv1beta1.ConditionReady) {
-				ready++
+			if ready := meta.FindStatusCondition(claim.Status.Conditions, agentsv1beta1.ConditionReady); ready != nil {
+				said[string(ready.Status)+"/"+ready.Reason]++
 			}
 		}
-		if ready < want {
-			return fmt.Errorf("%d are", ready)
+		if said["True/"+agentsv1beta1.ReasonDependenciesReady] < want {
+			return errors.Join(server.Failure(), fmt.Errorf("they say %v", said))
 		}
 		return nil
 	})

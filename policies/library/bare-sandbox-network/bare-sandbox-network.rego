@@ -21,8 +21,6 @@
 #       default: true
 package policies.library.bare_sandbox_network
 
-import data.lib.values
-
 deny contains finding if {
 	input.kind == "Sandbox"
 	not covered
@@ -36,7 +34,7 @@ deny contains finding if {
 covered if input.parameters.generate == true
 
 covered if {
-	some owner in values.collection_at(input.object, ["metadata", "ownerReferences"])
+	some owner in input.object.metadata.ownerReferences
 	owner.controller == true
 	owner.kind in {"SandboxClaim", "SandboxWarmPool"}
 	startswith(owner.apiVersion, "extensions.agents.x-k8s.io/")

@@ -36,7 +36,8 @@ deny contains finding if {
 
 ends[field] := end if {
 	some field, path in paths
-	end := values.given(input.object, path)
+	end := object.get(input.object, path, null)
+	end != null
 }
 
 before[field] := values.given_or(old, path, "") if some field, path in paths
@@ -54,7 +55,8 @@ in_time(end) if time.parse_rfc3339_ns(end) <= begun + ((hours * 3600) * 10000000
 
 # A new object has no creation time yet.
 begun := time.parse_rfc3339_ns(created) if {
-	created := values.string_at(input.object, ["metadata", "creationTimestamp"])
+	created := object.get(input.object, ["metadata", "creationTimestamp"], "")
+	is_string(created)
 	created != ""
 } else := time.parse_rfc3339_ns(input.now)
 

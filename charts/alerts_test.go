@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -112,7 +113,7 @@ func mustAskFor(t *testing.T, a alert, served names) {
 	for _, matchers := range selectors {
 		here := false
 		for _, m := range matchers {
-			if m.Name == labels.MetricName && !served[m.Value] {
+			if m.Name == model.MetricNameLabel && !served[m.Value] {
 				t.Errorf("%s asks for %s, which the webhook does not serve", a.name, m.Value)
 			}
 			here = here || m.Name == "namespace" && m.Type == labels.MatchEqual && m.Value == "tools-west"

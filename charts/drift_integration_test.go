@@ -151,13 +151,12 @@ func (s served) kubectl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(args ...string) string {
+	run := func(args ...string) {
 		command := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", kubeconfig, "-n", "trusted"}, args...)...)
 		output, err := command.CombinedOutput()
 		if err != nil {
 			t.Errorf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
 		}
-		return string(output)
 	}
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {

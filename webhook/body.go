@@ -88,11 +88,15 @@ func refuseNesting(w http.ResponseWriter, body []byte, path string) {
 			Message: fmt.Sprintf("%s: the object nests more than %d levels: make it flatter", ruleLimits, maxDepth),
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	// An apiserver that is gone needs no answer.
-	_ = json.NewEncoder(w).Encode(admissionv1.AdmissionReview{
+	answer, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}, Response: response,
 	})
+	if err != nil {
+		http.Error(w, fmt.Sprintf("%s: write the answer: %v", us, err), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer) // an apiserver that is gone needs no answer
 }
 
 // uidOfReview finds the uid of a review as apiservers write it: before the object, which

@@ -93,14 +93,14 @@ func (w world) start(t *testing.T) map[string]http.Handler {
 }
 
 // judge is that of the world by itself.
-func (w world) judge(t testing.TB) *Judge {
-	t.Helper()
-	judge, _, _ := w.parts(t)
+func (w world) judge(tb testing.TB) *Judge {
+	tb.Helper()
+	judge, _, _ := w.parts(tb)
 	return judge
 }
 
-func (w world) parts(t testing.TB) (*Judge, *policysource.Source, *Metrics) {
-	t.Helper()
+func (w world) parts(tb testing.TB) (*Judge, *policysource.Source, *Metrics) {
+	tb.Helper()
 	objects := append([]client.Object{
 		namespace("tenant", nil), namespace("strict", map[string]string{"platform.agents.x-k8s.io/tier": "restricted"}),
 		namespace("lost", map[string]string{"platform.agents.x-k8s.io/tier": "lax"}),
@@ -112,10 +112,10 @@ func (w world) parts(t testing.TB) (*Judge, *policysource.Source, *Metrics) {
 	}
 	s := runtime.NewScheme()
 	if err := scheme.AddToScheme(s); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := agentsv1beta1.AddToScheme(s); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	builder := fake.NewClientBuilder()
 	for _, kind := range hashedKinds {
@@ -124,7 +124,7 @@ func (w world) parts(t testing.TB) (*Judge, *policysource.Source, *Metrics) {
 	reader := builder.WithScheme(s).WithObjects(objects...).WithInterceptorFuncs(w.lookups).Build()
 	parsed, err := config.Parse([]byte(w.configuration()))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	clock := testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
 	budget := 10 * time.Second
@@ -133,16 +133,16 @@ func (w world) parts(t testing.TB) (*Judge, *policysource.Source, *Metrics) {
 	}
 	rules, err := engine.New(engine.WithClock(clock), engine.WithBudget(budget, time.Second))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	m, err := NewMetrics(prometheus.NewRegistry(), clock)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	source := newSource(t, reader, rules)
+	source := newSource(tb, reader, rules)
 	if !w.unloaded {
-		if _, err := source.Reconcile(t.Context(), reconcile.Request{}); err != nil {
-			t.Fatal(err)
+		if _, err := source.Reconcile(tb.Context(), reconcile.Request{}); err != nil {
+			tb.Fatal(err)
 		}
 	}
 	decide := &Judge{
@@ -152,21 +152,21 @@ func (w world) parts(t testing.TB) (*Judge, *policysource.Source, *Metrics) {
 	return decide, source, m
 }
 
-func newSource(t testing.TB, reader client.Reader, rules *engine.Engine) *policysource.Source {
-	t.Helper()
+func newSource(tb testing.TB, reader client.Reader, rules *engine.Engine) *policysource.Source {
+	tb.Helper()
 	library, err := policies.Library()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	m, err := policysource.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	source, err := policysource.New(policysource.Options{
 		Reader: reader, Namespace: "agent-sandbox-system", Engine: rules, Library: library, Metrics: m,
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return source
 }

@@ -33,6 +33,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 const (
@@ -105,7 +107,7 @@ func (w *hook) installChart(ctx context.Context, port int64) string {
 	for _, object := range w.rendered() {
 		switch object.GetKind() {
 		case "ConfigMap":
-			w.switchOn(object)
+			w.switchOn(ctx, object)
 			if text, found, err := unstructured.NestedString(object.Object, "data", "platform.yaml"); err == nil && found {
 				config = text
 			}
@@ -152,7 +154,7 @@ func (w *hook) rendered() []*unstructured.Unstructured {
 
 // switchOn lets the rules judge that the values leave off: they only record. Those that
 // need a list of what is allowed stay off.
-func (w *hook) switchOn(configMap *unstructured.Unstructured) {
+func (w *hook) switchOn(ctx context.Context, configMap *unstructured.Unstructured) {
 	w.Helper()
 	text, found, err := unstructured.NestedString(configMap.Object, "data", "policy.yaml")
 	check(w, err)
@@ -163,9 +165,10 @@ func (w *hook) switchOn(configMap *unstructured.Unstructured) {
 	check(w, yaml.Unmarshal([]byte(text), &policy))
 	rules, _, err := unstructured.NestedMap(policy, "rules")
 	check(w, err)
+	needing := needingEntries(ctx, w)
 	for id, rule := range rules {
 		settings, _ := rule.(map[string]any)
-		if id == "registry-allowed" || id == "storage-class" {
+		if needing[id] {
 			continue
 		}
 		w.rules++
@@ -180,6 +183,22 @@ func (w *hook) switchOn(configMap *unstructured.Unstructured) {
 		changed = []byte(w.policies)
 	}
 	check(w, unstructured.SetNestedField(configMap.Object, string(changed), "data", "policy.yaml"))
+}
+
+// needingEntries are the rules that cannot be switched on without a list.
+func needingEntries(ctx context.Context, tb testing.TB) map[string]bool {
+	tb.Helper()
+	library, err := policies.Library()
+	check(tb, err)
+	rules, err := engine.New()
+	check(tb, err)
+	_, err = rules.Load(ctx, library, engine.Configuration{})
+	check(tb, err)
+	needing := map[string]bool{}
+	for _, rule := range rules.Catalogue() {
+		needing[rule.ID] = len(rule.AtLeastOne) > 0
+	}
+	return needing
 }
 
 // redirect makes the configuration call the process's port.

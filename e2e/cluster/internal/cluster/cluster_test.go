@@ -62,7 +62,7 @@ func (c *Cluster) finished(t *testing.T, kubectl string) []process.Identity {
 		t.Fatal(err)
 	}
 	for path, content := range map[string]string{c.paths.ReadyMark(): "", c.paths.Bin("kubectl"): "#!/bin/sh\n" + kubectl} {
-		if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // kubectl has to be executable.
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

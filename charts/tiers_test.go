@@ -44,6 +44,7 @@ var tierSettings = [][2]string{
 	{"maxLifetime", "longest time from creation to `shutdownTime`, which must then be set; 0s is none"},
 	{"egress.profile", "egress profile of Sandboxes that choose none"},
 	{"egress.allowed", "profiles that they may choose besides"},
+	{"egress.ceiling", "profile that own rules of templates and NetworkPolicies of tenants may not exceed"},
 	{"ingress", "`router` or `namespace`: who may connect; empty is the router, and the namespace for a Sandbox with a Service"},
 	{"creates", "kinds that tenants create"},
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -57,39 +56,20 @@ func (l Lookup) Namespace(ctx context.Context, name string) (engine.NamespaceInf
 	return engine.NamespaceInfo{Name: name, Labels: object.Labels, Annotations: object.Annotations}, nil
 }
 
-// RuntimeClasses are the names of those that exist, and of those under which a Pod can
-// start: a class that selects nodes needs one.
+// RuntimeClasses are those that exist, and those of them under which a Pod can start.
 func (l Lookup) RuntimeClasses(ctx context.Context) (judge.RuntimeClasses, error) {
-	found := judge.RuntimeClasses{Existing: sets.New[string](), Usable: sets.New[string]()}
 	var list nodev1.RuntimeClassList
 	if err := l.Cached.List(ctx, &list); err != nil {
-		return found, fmt.Errorf("list RuntimeClasses: %w", err)
+		return judge.RuntimeClasses{}, fmt.Errorf("list RuntimeClasses: %w", err)
 	}
-	for i := range list.Items {
-		class := &list.Items[i]
-		found.Existing.Insert(class.Name)
-		usable, err := l.hasNode(ctx, class.Scheduling)
-		if err != nil {
-			return found, err
+	return judge.RuntimeClassesOf(list.Items, func(labels map[string]string) (bool, error) {
+		nodes := &metav1.PartialObjectMetadataList{}
+		nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+		if err := l.Cached.List(ctx, nodes, client.MatchingLabels(labels), client.Limit(1)); err != nil {
+			return false, fmt.Errorf("list nodes: %w", err)
 		}
-		if usable {
-			found.Usable.Insert(class.Name)
-		}
-	}
-	return found, nil
-}
-
-// hasNode says whether there is a node with the labels that a RuntimeClass selects.
-func (l Lookup) hasNode(ctx context.Context, scheduling *nodev1.Scheduling) (bool, error) {
-	if scheduling == nil || len(scheduling.NodeSelector) == 0 {
-		return true, nil
-	}
-	nodes := &metav1.PartialObjectMetadataList{}
-	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
-	if err := l.Cached.List(ctx, nodes, client.MatchingLabels(scheduling.NodeSelector), client.Limit(1)); err != nil {
-		return false, fmt.Errorf("list nodes: %w", err)
-	}
-	return len(nodes.Items) > 0, nil
+		return len(nodes.Items) > 0, nil
+	})
 }
 
 // Template returns a SandboxTemplate, or nil if there is none.

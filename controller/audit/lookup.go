@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -44,38 +43,19 @@ func (c cached) Namespace(ctx context.Context, name string) (engine.NamespaceInf
 	return engine.NamespaceInfo{Name: name, Labels: namespace.Labels, Annotations: namespace.Annotations}, nil
 }
 
-// RuntimeClasses are the names of those that exist, and of those under which a Pod can
-// start: a class that selects nodes needs one.
+// RuntimeClasses are those that exist, and those of them under which a Pod can start.
 func (c cached) RuntimeClasses(ctx context.Context) (judge.RuntimeClasses, error) {
-	found := judge.RuntimeClasses{Existing: sets.New[string](), Usable: sets.New[string]()}
 	var list nodev1.RuntimeClassList
 	if err := c.reader.List(ctx, &list, lookup.Shared); err != nil {
-		return found, fmt.Errorf("list RuntimeClasses: %w", err)
+		return judge.RuntimeClasses{}, fmt.Errorf("list RuntimeClasses: %w", err)
 	}
-	for i := range list.Items {
-		class := &list.Items[i]
-		found.Existing.Insert(class.Name)
-		usable, err := c.hasNode(ctx, class.Scheduling)
-		if err != nil {
-			return found, err
+	return judge.RuntimeClassesOf(list.Items, func(labels map[string]string) (bool, error) {
+		var nodes corev1.NodeList
+		if err := c.reader.List(ctx, &nodes, client.MatchingLabels(labels), client.Limit(1), lookup.Shared); err != nil {
+			return false, fmt.Errorf("list nodes: %w", err)
 		}
-		if usable {
-			found.Usable.Insert(class.Name)
-		}
-	}
-	return found, nil
-}
-
-// hasNode says whether there is a node with the labels that a RuntimeClass selects.
-func (c cached) hasNode(ctx context.Context, scheduling *nodev1.Scheduling) (bool, error) {
-	if scheduling == nil || len(scheduling.NodeSelector) == 0 {
-		return true, nil
-	}
-	var nodes corev1.NodeList
-	if err := c.reader.List(ctx, &nodes, client.MatchingLabels(scheduling.NodeSelector), client.Limit(1), lookup.Shared); err != nil {
-		return false, fmt.Errorf("list nodes: %w", err)
-	}
-	return len(nodes.Items) > 0, nil
+		return len(nodes.Items) > 0, nil
+	})
 }
 
 // Template returns a SandboxTemplate, nil if there is none.

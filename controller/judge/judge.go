@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
@@ -29,13 +28,6 @@ const (
 
 // RuleDefaults is the rule of hardened defaults that are still unset.
 const RuleDefaults = "hardened-defaults"
-
-// RuntimeClasses are what a cluster has of them, by name.
-type RuntimeClasses struct {
-	// Existing are those that exist. Usable are those of them under which a Pod can start:
-	// one that selects nodes needs a node with these labels.
-	Existing, Usable sets.Set[string]
-}
 
 // Lookup reads what a judgement rests on besides the object.
 type Lookup interface {

@@ -171,8 +171,9 @@ func (e *environment) claims() []extensionsv1beta1.SandboxClaim {
 	return list.Items
 }
 
-// served waits until so many claims are Ready.
-func (e *environment) served(want int) {
+// served waits until so many claims are Ready. If they never are, it says which of the
+// controllers that should serve them has ended.
+func (e *environment) served(want int, controllers ...*apiserver.Process) {
 	e.Helper()
 	e.Eventually(fmt.Sprintf("%d claims are Ready", want), func() error {
 		said := map[string]int{}
@@ -182,7 +183,11 @@ func (e *environment) served(want int) {
 			}
 		}
 		if said["True/"+agentsv1beta1.ReasonDependenciesReady] < want {
-			return errors.Join(server.Failure(), fmt.Errorf("they say %v", said))
+			ended := []error{server.Failure(), fmt.Errorf("they say %v", said)}
+			for _, controller := range controllers {
+				ended = append(ended, controller.Failure())
+			}
+			return errors.Join(ended...)
 		}
 		return nil
 	})

@@ -59,7 +59,7 @@ func TestALeaderThatEndsInABurstIsReplaced(t *testing.T) {
 			if err := clients.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			e.served(claims)
+			e.served(claims, second)
 			e.full(replicas)
 			if doubles := witness.Doubles(); len(doubles) > 0 {
 				t.Error(errors.Join(doubles...))

@@ -223,8 +223,8 @@ func named(object client.Object, name string) client.Object {
 
 func storableClaim(name string) client.Object { return makeClaim(name, nil) }
 
-// settle waits until nothing moves any more. A Pod that ended is taken away: whether it
-// ended before or after it was to go is a matter of chance.
+// settle waits until nothing moves any more. A Pod that ended is taken away, and one that
+// is not ready becomes so: which Pod was there to hear of it is a matter of chance.
 func (e *environment) settle() {
 	e.Helper()
 	e.Eventually("all has been seen", func() error {
@@ -232,6 +232,9 @@ func (e *environment) settle() {
 		running := !e.Exists("box", pod) || pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil
 		if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 			e.tolerate(e.Client.Delete(e.Context(), pod))
+		}
+		if pod.Status.Phase == corev1.PodRunning && !podConditionTrue(pod, corev1.PodReady) {
+			e.tolerate(e.kubelet.Report(e.Context(), pod, apiserver.Running))
 		}
 		if err := differs(true, running); err != nil {
 			return err

@@ -24,6 +24,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/waker"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -59,7 +60,7 @@ type Auditor struct {
 	reconciler *Reconciler
 	members    *members
 	settings   Settings
-	wakeups    wakeups
+	waker      waker.Waker
 	// settle is settleAfter, but for tests.
 	settle time.Duration
 }
@@ -93,7 +94,7 @@ func (a *Auditor) Exposed(namespace string, found []exposure.Finding) {
 	before := a.reconciler.holes.entries(namespace)
 	a.reconciler.holes.set(namespace, found)
 	if len(before) > 0 || len(found) > 0 {
-		a.wakeups.after(namespace, a.settle)
+		a.waker.After(client.ObjectKey{Name: namespace}, a.settle)
 	}
 }
 
@@ -154,7 +155,7 @@ func (a *Auditor) relabelled(before, after any) {
 
 // wakeAll asks for a pass over every namespace.
 func (a *Auditor) wakeAll(ctx context.Context, delay time.Duration) {
-	if a.wakeups.queue.Load() == nil {
+	if !a.waker.Started() {
 		return // the first events ask for all of them
 	}
 	var list corev1.NamespaceList
@@ -163,6 +164,6 @@ func (a *Auditor) wakeAll(ctx context.Context, delay time.Duration) {
 		return
 	}
 	for i := range list.Items {
-		a.wakeups.after(list.Items[i].Name, delay)
+		a.waker.After(client.ObjectKey{Name: list.Items[i].Name}, delay)
 	}
 }

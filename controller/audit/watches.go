@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -51,23 +49,6 @@ func CacheByObject() map[client.Object]cache.ByObject {
 }
 
 type requests = workqueue.TypedRateLimitingInterface[ctrl.Request]
-
-// wakeups asks for passes from outside of events.
-type wakeups struct {
-	queue atomic.Pointer[requests]
-}
-
-// start takes the queue. It is a source of events.
-func (w *wakeups) start(_ context.Context, queue requests) error {
-	w.queue.Store(&queue)
-	return nil
-}
-
-func (w *wakeups) after(namespace string, delay time.Duration) {
-	if queue := w.queue.Load(); queue != nil {
-		(*queue).AddAfter(request(namespace), delay)
-	}
-}
 
 func request(namespace string) ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKey{Name: namespace}}
@@ -109,7 +90,7 @@ func (a *Auditor) watch(mgr ctrl.Manager) error {
 		Watches(&extensionsv1beta1.SandboxClaim{}, settled).
 		Watches(&corev1.Namespace{}, namespaceEvents()).
 		Watches(&nodev1.RuntimeClass{}, a.allNamespaces(a.settle)).
-		WatchesRawSource(source.Func(a.wakeups.start)).
+		WatchesRawSource(a.waker.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1})
 	if a.reconciler.reporter != nil {
 		build = build.WatchesMetadata(definition(), a.definitionEvents())

@@ -16,6 +16,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // annotateAfter is how long the annotations of a claim wait once it is Ready: claims
@@ -37,8 +38,8 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope) error {
 	if maps.Equal(claim.Annotations, s.claim.Annotations) && maps.Equal(claim.Labels, s.claim.Labels) {
 		return nil
 	}
-	err := r.client.Patch(ctx, claim, client.MergeFrom(s.claim), fieldOwner)
-	if client.IgnoreNotFound(err) != nil {
+	err := patch.Same(ctx, r.client, claim, s.claim, fieldOwner)
+	if patch.IgnoreGone(err) != nil {
 		return fmt.Errorf("write annotations: %w", err)
 	}
 	return nil
@@ -77,7 +78,7 @@ func isReady(status extensionsv1beta1.SandboxClaimStatus) bool {
 // a write: the next pass sees it.
 func (r *Reconciler) forgive(s *scope, err error) error {
 	if apierrors.IsConflict(err) {
-		r.wakeups.after(s.key(), conflictRetry)
+		r.waker.After(s.key(), conflictRetry)
 		return nil
 	}
 	return client.IgnoreNotFound(err)

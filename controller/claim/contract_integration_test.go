@@ -43,6 +43,7 @@ func (e *environment) events() []string {
 }
 
 func TestEventsOfClaims(t *testing.T) {
+	t.Parallel()
 	ends := withLifecycle(extensionsv1beta1.ClaimLifecycle{ShutdownPolicy: extensionsv1beta1.ClaimShutdownPolicyDelete})
 	missing := "Warning SandboxMissing/Reconciling: The Sandbox of the claim was deleted, and with it what ran there. " +
 		"Delete the claim and make a new one."
@@ -61,6 +62,7 @@ func TestEventsOfClaims(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e := newEnvironment(t, func(e *environment) { e.setting.NoEvents, e.setting.ColdStartAfter = tc.quiet, 0 })
 			stock := e.bound()
 			e.Delete(stock.member("pool-1"))
@@ -86,6 +88,7 @@ func TestEventsOfClaims(t *testing.T) {
 }
 
 func TestWithoutTimesAClaimNamesItsSandboxOnly(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t, func(e *environment) { e.setting.NoTimes = true })
 	e.bound()
 	if diff := cmp.Diff(map[string]string{keys.SandboxName: "pool-1"}, e.claim("claim").Annotations); diff != "" {
@@ -95,6 +98,7 @@ func TestWithoutTimesAClaimNamesItsSandboxOnly(t *testing.T) {
 
 // Early releases named the Sandbox in a label.
 func TestTheLabelThatNamesTheSandboxBecomesAnAnnotation(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	stock := e.pool()
 	stock.add("pool-1")
@@ -132,6 +136,7 @@ func (t *thief) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 func TestAClaimThatLosesEveryMemberSaysSoAndGoesOn(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t, func(e *environment) {
 		e.setting.ColdStartAfter = 0
 		e.Wrap = func(next http.RoundTripper) http.RoundTripper { return &thief{e: e, next: next} }

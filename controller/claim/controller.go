@@ -20,6 +20,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/waker"
 )
 
 // fieldOwner is the name under which the apiserver records this controller's writes.
@@ -67,7 +68,7 @@ type Reconciler struct {
 
 	index   *candidates.Index
 	memory  memory
-	wakeups wakeups
+	waker   waker.Waker
 	metrics *metrics
 	// inherited are the claims that an earlier leader may have served.
 	inherited inherited
@@ -78,8 +79,8 @@ type Reconciler struct {
 // SetupWithManager declares and sees its own writes; live reads from the apiserver.
 func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
 	r := &Reconciler{client: cached, live: live, recorder: recorder, clock: clk, settings: settings}
-	r.index = candidates.New(func(claim candidates.Claim) { r.wakeups.now(claim) })
-	r.metrics = newMetrics(r.index, r.wakeups.queued)
+	r.index = candidates.New(r.waker.Now)
+	r.metrics = newMetrics(r.index, r.waker.Queued)
 	if settings.Verdicts != nil {
 		settings.Verdicts.OnChange(r.index.Reconsider)
 	}
@@ -168,7 +169,7 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
 		s.wakeAt(s.expiresAt())
 	}
 	if !s.wake.IsZero() {
-		r.wakeups.after(s.key(), s.wake.Sub(s.now))
+		r.waker.After(s.key(), s.wake.Sub(s.now))
 	}
 	return outcome(problem)
 }

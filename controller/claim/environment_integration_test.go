@@ -65,7 +65,7 @@ func (e *environment) launch() (reconciler *Reconciler, stop func()) {
 	e.Helper()
 	stop = e.Run(apiserver.Setup{
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
-			reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), e.Clock, e.setting)
+			reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), e.Clock, e.setting)
 			return reconciler.SetupWithManager(ctx, mgr)
 		},
 		ByObject: CacheByObject(), Elected: "claims",
@@ -93,7 +93,7 @@ func (e *environment) standBy() (takeOver func()) {
 // jump moves the controller's clock ahead and lets it look at the claim.
 func (e *environment) jump(claim string, by time.Duration) {
 	e.Clock.Jump(by)
-	e.reconciler.wakeups.now(e.Key(claim))
+	e.reconciler.waker.Now(e.Key(claim))
 }
 
 // pool makes a template and a pool of that name and returns both.

@@ -17,6 +17,7 @@ import (
 
 // Early releases made a NetworkPolicy for each claim. Of those only the claim's own goes.
 func TestThePolicyThatAnEarlyReleaseMadeForAClaimGoes(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.bound()
 	e.stop()

@@ -113,7 +113,7 @@ func (r *Reconciler) measure(s *scope, desired extensionsv1beta1.SandboxClaimSta
 		r.measureLatency(s, s.record.readyAt)
 	}
 	if r.wantsAnnotations(s) {
-		r.wakeups.after(s.key(), annotateAfter)
+		r.waker.After(s.key(), annotateAfter)
 	}
 }
 

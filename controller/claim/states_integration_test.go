@@ -59,6 +59,7 @@ func (e *environment) named(want string) {
 }
 
 func TestAnEmptyPoolThatIsNotRefilledStartsTheClaimCold(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.pool(emptyPool)
 	e.Create(makeClaim("claim"))
@@ -69,6 +70,7 @@ func TestAnEmptyPoolThatIsNotRefilledStartsTheClaimCold(t *testing.T) {
 }
 
 func TestAClaimWaitsForTheRefillAndIsWokenByIt(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = time.Hour })
 	stock := e.pool()
 	e.Create(makeClaim("claim"))
@@ -87,6 +89,7 @@ func TestAClaimWaitsForTheRefillAndIsWokenByIt(t *testing.T) {
 }
 
 func TestVariablesLeaveThePoolAlone(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	stock := e.pool(func(t *template, _ *pool) { t.Spec.EnvVarsInjectionPolicy = extensionsv1beta1.InjectionAllowed })
 	stock.add("pool-1")
@@ -101,6 +104,7 @@ func TestVariablesLeaveThePoolAlone(t *testing.T) {
 }
 
 func TestAMistakeIsToldOnceAndMendedByTheTemplate(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	stock := e.pool()
 	e.Create(makeClaim("claim", withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"})))
@@ -118,6 +122,7 @@ func TestAMistakeIsToldOnceAndMendedByTheTemplate(t *testing.T) {
 }
 
 func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
+	t.Parallel()
 	cases := map[string]func(*environment, *stock){
 		"a Pod that is not ready now": func(_ *environment, s *stock) {
 			s.add("pool-1", func(_ *agentsv1beta1.Sandbox, p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse })
@@ -160,6 +165,7 @@ func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
 	}
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = 0 })
 			spoil(e, e.pool(func(_ *template, p *pool) {
 				p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: extensionsv1beta1.UpdateStrategyRecreate}
@@ -174,6 +180,7 @@ func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
 // The tier got a floor after the pool had made its members: those below it stay where
 // they are, whatever the pool's strategy, and the claim takes one that reaches it.
 func TestAMemberBelowTheFloorOfTheTierIsNotHandedOut(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t, func(e *environment) {
 		e.setting.ColdStartAfter = 0
 		e.setting.Platform.RuntimeClassOrder = []string{"kata", "gvisor", "runc"}
@@ -208,6 +215,7 @@ func TestAMemberBelowTheFloorOfTheTierIsNotHandedOut(t *testing.T) {
 }
 
 func TestNotFoundIsToldLateAndEndsWhenTheObjectComes(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	made := time.Now() //nolint:forbidigo // The apiserver's clock is the machine's.
 	e.Create(makeClaim("claim"))
@@ -222,6 +230,7 @@ func TestNotFoundIsToldLateAndEndsWhenTheObjectComes(t *testing.T) {
 }
 
 func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	stock := e.bound()
 	stock.add("pool-2")
@@ -245,6 +254,7 @@ func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
 }
 
 func TestABoundClaimOutlivesItsPoolAndTemplate(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	stock := e.bound(withPodMetadata(map[string]string{"sandbox.users.io/a": "b"}, nil))
 	e.Delete(stock.pool)
@@ -254,6 +264,7 @@ func TestABoundClaimOutlivesItsPoolAndTemplate(t *testing.T) {
 }
 
 func TestChangedMetadataReachesTheSandbox(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.bound()
 	e.edit("claim", withPodMetadata(map[string]string{"sandbox.users.io/a": "b"}, nil))
@@ -271,6 +282,7 @@ func TestChangedMetadataReachesTheSandbox(t *testing.T) {
 }
 
 func TestTheNameOfSomebodyElsesSandbox(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.pool(emptyPool)
 	foreign := makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Name, s.OwnerReferences, s.ResourceVersion = "claim", nil, "" })
@@ -283,6 +295,7 @@ func TestTheNameOfSomebodyElsesSandbox(t *testing.T) {
 }
 
 func TestExpiryFollowsThePolicy(t *testing.T) {
+	t.Parallel()
 	ends := func(policy extensionsv1beta1.ClaimShutdownPolicy) func(*extensionsv1beta1.SandboxClaim) {
 		return withLifecycle(extensionsv1beta1.ClaimLifecycle{TTLSecondsAfterFinished: new(int32(0)), ShutdownPolicy: policy})
 	}
@@ -292,12 +305,14 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 		})
 	}
 	t.Run("Delete deletes the claim", func(t *testing.T) {
+		t.Parallel()
 		e := newEnvironment(t)
 		e.bound(ends(extensionsv1beta1.ClaimShutdownPolicyDelete))
 		finish(e)
 		e.Gone("claim", &extensionsv1beta1.SandboxClaim{})
 	})
 	t.Run("DeleteForeground lets the claim wait for its Sandbox", func(t *testing.T) {
+		t.Parallel()
 		e := newEnvironment(t)
 		e.bound(ends(extensionsv1beta1.ClaimShutdownPolicyDeleteForeground))
 		finish(e)
@@ -309,6 +324,7 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 		})
 	})
 	t.Run("Retain deletes the Sandbox and keeps the claim with its end", func(t *testing.T) {
+		t.Parallel()
 		e := newEnvironment(t)
 		e.bound(ends(extensionsv1beta1.ClaimShutdownPolicyRetain))
 		finish(e)
@@ -325,6 +341,7 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 		}
 	})
 	t.Run("a claim that is never bound gives up", func(t *testing.T) {
+		t.Parallel()
 		e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = time.Hour })
 		e.pool()
 		e.Create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.BindTimeout: "5m"} }))
@@ -340,6 +357,7 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 }
 
 func TestAClaimOfTheSameNameGetsASandboxOfItsOwn(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.pool(emptyPool)
 	e.Create(makeClaim("claim"))
@@ -360,6 +378,7 @@ func TestAClaimOfTheSameNameGetsASandboxOfItsOwn(t *testing.T) {
 }
 
 func TestAnAdoptionThatTheClaimNamesAlreadyIsFinished(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	stock := e.pool()
 	stock.add("pool-1")

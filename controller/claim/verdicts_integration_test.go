@@ -56,6 +56,7 @@ func (o *oracle) tell(ready bool, says map[string]verdict.State) {
 }
 
 func TestAClaimGetsAWaitingSandboxOnlyOnceItIsAdmitted(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		ready bool
 		says  map[string]verdict.State
@@ -66,7 +67,9 @@ func TestAClaimGetsAWaitingSandboxOnlyOnceItIsAdmitted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			t.Run("it waits until that changes", func(t *testing.T) {
+				t.Parallel()
 				o := &oracle{ready: tc.ready, says: tc.says}
 				e := newEnvironment(t, func(e *environment) { e.setting.Verdicts, e.setting.ColdStartAfter = o, time.Hour })
 				e.pool().add("pool-1")
@@ -78,6 +81,7 @@ func TestAClaimGetsAWaitingSandboxOnlyOnceItIsAdmitted(t *testing.T) {
 				}
 			})
 			t.Run("and starts cold rather than wait for long", func(t *testing.T) {
+				t.Parallel()
 				o := &oracle{ready: tc.ready, says: tc.says}
 				e := newEnvironment(t, func(e *environment) { e.setting.Verdicts, e.setting.ColdStartAfter = o, 50*time.Millisecond })
 				e.pool().add("pool-1")

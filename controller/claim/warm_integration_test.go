@@ -21,6 +21,7 @@ import (
 const saysReady = "True/DependenciesReady: Pod is Ready"
 
 func TestAWarmClaimCostsTwoWritesUntilReadyAndThreeInAll(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.pool().add("pool-1")
 	e.Create(makeClaim("claim", withPodMetadata(map[string]string{"sandbox.users.io/task": "t1"}, nil), func(c *extensionsv1beta1.SandboxClaim) {

@@ -5,11 +5,9 @@ package sandbox
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +17,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/waker"
 )
 
 // fieldOwner is the name under which the apiserver records this controller's writes.
@@ -65,7 +64,7 @@ type Reconciler struct {
 	starts   *starts
 	births   births
 	restarts restarts
-	timers   timers
+	waker    waker.Waker
 }
 
 // New makes a Reconciler. The client reads from a cache with the indexes that
@@ -146,8 +145,8 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
 			r.tell(s, status)
 		}
 	}
-	if at := s.expiresAt(); s.now.Before(at) {
-		s.wakeAt(at)
+	if at := s.sandbox.Spec.ShutdownTime; at != nil && !s.expired() {
+		s.wakeAt(at.Time)
 	}
 	if at := s.overdueAt(); !at.IsZero() && !s.overdue() {
 		s.wakeAt(at)
@@ -156,31 +155,7 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
 		s.wakeAt(s.restartAt)
 	}
 	if !s.wake.IsZero() {
-		r.timers.wake(ctrl.Request{NamespacedName: key}, s.wake.Sub(s.now))
+		r.waker.After(key, s.wake.Sub(s.now))
 	}
 	return s.problems.outcome()
-}
-
-// timers put a Sandbox back into the work queue later, whether its pass ended well
-// or not.
-type timers struct {
-	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[ctrl.Request]]
-}
-
-// Start takes the queue; it is called when the controller starts.
-func (t *timers) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	t.queue.Store(&queue)
-	return nil
-}
-
-// longestNap is how long a Sandbox that waits for a time is left alone: timers do not
-// notice when the clock of the machine is set. A pass that comes too early costs no write.
-const longestNap = 10 * time.Minute
-
-// wake asks for a pass after that time at the latest; one that is due at once waits a
-// moment, so that the write of this pass is seen first.
-func (t *timers) wake(request ctrl.Request, after time.Duration) {
-	if queue := t.queue.Load(); queue != nil {
-		(*queue).AddAfter(request, min(max(after, time.Millisecond), longestNap))
-	}
 }

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
@@ -39,7 +38,6 @@ type environment struct {
 	*apiserver.Environment
 
 	kubelet    apiserver.Kubelet
-	platform   *config.Platform
 	reconciler *Reconciler
 	stop       func()
 }
@@ -47,7 +45,7 @@ type environment struct {
 // newEnvironment makes the namespace, changed by the edits, and starts the controller.
 func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	t.Helper()
-	e := &environment{Environment: server.NewEnvironment(t), platform: apiserver.Platform()}
+	e := &environment{Environment: server.NewEnvironment(t)}
 	e.kubelet = apiserver.Kubelet{Client: e.Client, Node: "node-1"}
 	for _, edit := range edits {
 		edit(e)
@@ -74,8 +72,8 @@ func (e *environment) start() {
 	}
 	e.stop = e.Run(apiserver.Setup{
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
-			e.reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), e.Clock,
-				Settings{Platform: e.platform, Current: func() *config.Platform { return e.platform }, ClusterDomain: "cluster.local", ConcurrentWorkers: 4})
+			e.reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), e.Clock,
+				Settings{Platform: apiserver.Platform(), Current: apiserver.Platform, ClusterDomain: "cluster.local", ConcurrentWorkers: 4})
 			return e.reconciler.SetupWithManager(ctx, mgr)
 		},
 		ByObject: byObject,
@@ -92,7 +90,7 @@ func (e *environment) restart() {
 // jump moves the controller's clock ahead and lets it look at the Sandbox.
 func (e *environment) jump(by time.Duration) {
 	e.Clock.Jump(by)
-	e.reconciler.timers.wake(e.request(boxName), 0)
+	e.reconciler.waker.Now(e.Key(boxName))
 }
 
 func (e *environment) request(name string) ctrl.Request {

@@ -17,7 +17,6 @@ const (
 	eventPodRefused    = "PodRefused"
 	eventQuotaExceeded = "QuotaExceeded"
 	eventPodFailed     = "PodFailed"
-	eventCurtailed     = "LifetimeCurtailed"
 
 	actionReconciling   = "Reconciling"
 	actionCreatingPod   = "CreatingPod"

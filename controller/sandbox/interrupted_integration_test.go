@@ -30,7 +30,7 @@ const everyNth = 4
 func TestALifeInWhichAnyWriteFails(t *testing.T) {
 	t.Parallel()
 	want := live(t, nil)
-	long := number(t, sequencesVariable, 0) > 0
+	long := apiserver.LongRun()
 	ways := slices.Sorted(maps.Keys(apiserver.Interruptions(1)))
 	for nth := 1; nth <= want.writes.Total(); nth++ {
 		for i, way := range ways {

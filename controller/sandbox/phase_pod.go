@@ -17,8 +17,8 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/lifetime"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 )
 
@@ -87,7 +87,7 @@ func (r *Reconciler) trackPodName(ctx context.Context, s *scope) error {
 		}
 		sandbox.Annotations[keys.PodName] = want
 	}
-	if err := r.patchSame(ctx, sandbox, s.sandbox); err != nil {
+	if err := patch.Same(ctx, r.client, sandbox, s.sandbox, fieldOwner); err != nil {
 		return fmt.Errorf("write annotation %s: %w", keys.PodName, err)
 	}
 	return nil
@@ -98,7 +98,6 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 		return nil // the phase that failed has said so
 	}
 	pod := buildPod(s.sandbox, s.choice)
-	lifetime.Note(pod, s.tier)
 	if err := r.checkFloor(ctx, s, pod); err != nil {
 		return err
 	}
@@ -106,7 +105,6 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 	switch {
 	case err == nil:
 		s.pod = pod
-		r.tellCurtailed(s)
 		tracing.Event(ctx, "NewPodStatusObserved", attribute.String("phase", string(pod.Status.Phase)))
 		r.births.note(client.ObjectKeyFromObject(s.sandbox), r.clock.Now())
 		return nil
@@ -125,7 +123,7 @@ func (r *Reconciler) checkFloor(ctx context.Context, s *scope, pod *corev1.Pod) 
 		s.podRefused = errors.As(err, &userError{})
 		return err
 	}
-	if refusals := append(lifetimeRefusals(s), floorRefusals(pod, s.tier, r.settings.Platform.Identity)...); len(refusals) > 0 {
+	if refusals := floorRefusals(pod, s.tier, r.settings.Platform.Identity); len(refusals) > 0 {
 		s.podRefused = true
 		return userErrorf("%s", sentence(refusals))
 	}
@@ -177,14 +175,12 @@ func (r *Reconciler) adoptPod(ctx context.Context, s *scope) error {
 	adopted := running.DeepCopy()
 	adopted.OwnerReferences = append(adopted.OwnerReferences, controllerRef(s.sandbox))
 	desiredPodMetadata(s.sandbox, s.choice).applyTo(adopted)
-	lifetime.Note(adopted, s.tier)
 	// The list of owners is replaced whole: another that came meanwhile must not go.
 	patch := client.MergeFromWithOptions(running, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, adopted, patch, fieldOwner); err != nil {
 		return fmt.Errorf("adopt pod %q: %w", running.Name, err)
 	}
 	s.pod = adopted
-	r.tellCurtailed(s)
 	return nil
 }
 
@@ -198,7 +194,7 @@ func (r *Reconciler) syncPod(ctx context.Context, s *scope) error {
 	if !desiredPodMetadata(s.sandbox, s.choice).applyTo(pod) {
 		return nil
 	}
-	if err := r.patchSame(ctx, pod, s.pod); err != nil {
+	if err := patch.Same(ctx, r.client, pod, s.pod, fieldOwner); err != nil {
 		return fmt.Errorf("write metadata of pod %q: %w", pod.Name, err)
 	}
 	s.pod = pod

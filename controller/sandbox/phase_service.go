@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // phaseService makes, repairs, adopts or deletes the headless Service. It leaves
@@ -67,7 +68,7 @@ func (r *Reconciler) createService(ctx context.Context, s *scope) error {
 func (r *Reconciler) repairService(ctx context.Context, s *scope) error {
 	service := s.foundService.DeepCopy()
 	if repairService(service, s.sandbox) {
-		if err := r.patchSame(ctx, service, s.foundService); err != nil {
+		if err := patch.Same(ctx, r.client, service, s.foundService, fieldOwner); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // userError is a fault that stays until somebody changes an object.
@@ -64,7 +66,7 @@ func (p problems) multiplePods() (multiplePodsError, bool) {
 // it.
 func (p problems) onlyRaces() bool {
 	return len(p) > 0 && !slices.ContainsFunc(p, func(err error) bool {
-		return !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !errors.Is(err, errReplaced)
+		return !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !errors.Is(err, patch.ErrReplaced)
 	})
 }
 

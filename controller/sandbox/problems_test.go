@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 func TestOutcome(t *testing.T) {
@@ -66,7 +68,7 @@ func TestOnlyRaces(t *testing.T) {
 		"nothing":                     {nil, false},
 		"a conflict":                  {problems{conflict}, true},
 		"something that went":         {problems{fmt.Errorf("patch: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "box"))}, true},
-		"an object that was replaced": {problems{fmt.Errorf("patch: %w", errReplaced)}, true},
+		"an object that was replaced": {problems{fmt.Errorf("patch: %w", patch.ErrReplaced)}, true},
 		"a conflict and worse":        {problems{conflict, errors.New("timeout")}, false},
 		"something that is no clash":  {problems{errors.New("timeout")}, false},
 	}

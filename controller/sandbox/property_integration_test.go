@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,11 +24,6 @@ import (
 )
 
 const (
-	// sequencesVariable is how many sequences are tried; a long run sets it.
-	sequencesVariable = "PROPERTY_SEQUENCES"
-	// firstSeedVariable repeats a sequence that failed.
-	firstSeedVariable = "PROPERTY_SEED"
-
 	shortRun      = 6
 	stepsInAll    = 14
 	partDisturbed = 0.25
@@ -41,30 +35,16 @@ const (
 	writesPerFault = 3
 )
 
-func number(t *testing.T, variable string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s=%q is no number", variable, text)
-	}
-	return n
-}
-
 // Whatever users, Pods and faults do, the end is the one that the last wish has
 // without faults; nothing of anybody else is touched, and writes stay within bounds.
 func TestAnySequenceEndsAsWithoutFaults(t *testing.T) {
 	t.Parallel()
-	first := number(t, firstSeedVariable, 1)
-	for seed := first; seed < first+number(t, sequencesVariable, shortRun); seed++ {
+	for seed := range apiserver.Seeds(t, shortRun) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			steps := drawSteps(uint64(seed))
+			steps := drawSteps(seed)
 			want := play(t, steps, nil)
-			faults := apiserver.NewFaults(uint64(seed), partDisturbed)
+			faults := apiserver.NewFaults(seed, partDisturbed)
 			got := play(t, steps, faults)
 			if err := differs(want.state, got.state); err != nil {
 				t.Errorf("the end with faults is another one after %v: %v", names(steps), err)

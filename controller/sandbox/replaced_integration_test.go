@@ -7,36 +7,14 @@ package sandbox
 
 import (
 	"net/http"
-	"strings"
-	"sync"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
-
-// meanwhile lets something happen once, while a write of the controller is on its way.
-type meanwhile struct {
-	method, path string
-	once         sync.Once
-	happen       func()
-	next         http.RoundTripper
-}
-
-func (m *meanwhile) wrap(next http.RoundTripper) http.RoundTripper {
-	m.next = next
-	return m
-}
-
-// RoundTrip implements http.RoundTripper.
-func (m *meanwhile) RoundTrip(request *http.Request) (*http.Response, error) {
-	if m.happen != nil && request.Method == m.method && strings.HasSuffix(request.URL.Path, m.path) {
-		m.once.Do(m.happen)
-	}
-	return m.next.RoundTrip(request)
-}
 
 // What a pass found out about a Sandbox is not written to the next one of its name, be
 // it for a moment: a client may be waiting for just that.
@@ -52,11 +30,11 @@ func TestASandboxIsNotToldOfTheOneBeforeIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var e *environment
-			m := &meanwhile{method: http.MethodPatch, path: tc.path, happen: func() {
+			m := &apiserver.Meanwhile{Method: http.MethodPatch, Path: tc.path, Happen: func() {
 				e.Delete(e.sandbox(boxName))
 				e.Create(makeSandbox(suspend, trackingPod("elsewhere")))
 			}}
-			e = newEnvironment(t, passing(m.wrap))
+			e = newEnvironment(t, passing(m.Wrap))
 			watcher, err := e.Client.Watch(t.Context(), &agentsv1beta1.SandboxList{}, inNamespace(e.Namespace))
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +75,7 @@ func TestWhatTakesThePlaceOfOursIsNotTouched(t *testing.T) {
 			t.Parallel()
 			var e *environment
 			replaced := make(chan struct{})
-			m := &meanwhile{method: http.MethodPatch, path: tc.path, happen: func() {
+			m := &apiserver.Meanwhile{Method: http.MethodPatch, Path: tc.path, Happen: func() {
 				defer close(replaced)
 				ours, isObject := tc.stranger.DeepCopyObject().(client.Object)
 				if !isObject {
@@ -109,7 +87,7 @@ func TestWhatTakesThePlaceOfOursIsNotTouched(t *testing.T) {
 				}
 				e.Create(tc.stranger)
 			}}
-			e = newEnvironment(t, passing(m.wrap))
+			e = newEnvironment(t, passing(m.Wrap))
 			e.running(makeSandbox(trackingPod(boxName), withService(true), withPorts))
 			tc.spoil(e)
 			<-replaced

@@ -8,6 +8,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -247,6 +248,25 @@ func TestMultiplePods(t *testing.T) {
 	e.expectEvents("MultiplePods", 1)
 	e.Delete(second)
 	e.saysReady("box", "True/DependenciesReady: Pod is Ready; Service Exists")
+}
+
+// An Event is told once the status says the same. Otherwise each try would tell it again.
+func TestAnEventIsToldOnceHoweverOftenItsStatusFails(t *testing.T) {
+	t.Parallel()
+	failing := &apiserver.Failing{Method: http.MethodPatch, Path: "/sandboxes/box/status"}
+	e := newEnvironment(t, passing(failing.Wrap), func(e *environment) { e.Told = &apiserver.Told{} })
+	e.running(makeSandbox())
+	failing.Next(3)
+	e.Create(makePod("second", withContainer, func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{controllerRef(e.sandbox("box"))}
+	}))
+	said := "multiple Pods (2) are controlled by this Sandbox; refusing to choose or create a Pod"
+	e.saysReady("box", "False/MultiplePods: "+said)
+	e.Eventually("the Event is told", func() error { return differs(true, len(e.Told.All()) > 0) })
+	e.stop()
+	if diff := cmp.Diff([]string{"Warning MultiplePods: " + said}, e.Told.All()); diff != "" || failing.Left() > 0 {
+		t.Errorf("%d writes have yet to fail; Events (-want +got):\n%s", failing.Left(), diff)
+	}
 }
 
 // A Pod deleted behind our back is made again; its end does not look like a

@@ -16,6 +16,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // firstStatusWithin is how long after its Pod was made a Sandbox may be without a
@@ -86,7 +87,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, desired agentsv1
 	}
 	sandbox := s.sandbox.DeepCopy()
 	sandbox.Status = desired
-	if err := r.patchStatus(ctx, sandbox); client.IgnoreNotFound(err) != nil {
+	if err := patch.Status(ctx, r.client, sandbox, sandbox.Status, fieldOwner); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	r.starts.ready(sandbox, r.clock.Now())

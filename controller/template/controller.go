@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 )
 
@@ -82,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // pass is one pass over a template that stays.
 func (r *Reconciler) pass(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := r.label(ctx, s); err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, patch.IgnoreGone(err) // another event tells of what is there now
 	}
 	r.isolate(ctx, s)
 	if err := r.writeStatus(ctx, s); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // label puts the hash of its name on the template.
@@ -26,7 +27,7 @@ func (r *Reconciler) label(ctx context.Context, s *scope) error {
 		labelled.Labels = map[string]string{}
 	}
 	labelled.Labels[keys.SandboxTemplateRefHash] = hash
-	if err := r.client.Patch(ctx, labelled, client.MergeFrom(s.template), fieldOwner); err != nil {
+	if err := patch.Same(ctx, r.client, labelled, s.template, fieldOwner); err != nil {
 		return fmt.Errorf("label the template: %w", err)
 	}
 	s.template = labelled

@@ -15,12 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // Reasons of the conditions.
@@ -94,19 +94,19 @@ func policyCondition(s *scope) metav1.Condition {
 	return c
 }
 
-// writeStatus sends what changed of the status, and tells of what keeps the template
-// from being used.
+// writeStatus sends the status if it changed, and tells of what keeps the template from
+// being used.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
 	desired := desiredStatus(s)
 	if apiequality.Semantic.DeepEqual(s.template.Status, desired) {
 		return nil
 	}
-	r.tell(s, desired)
-	changed := s.template.DeepCopy()
-	changed.Status = desired
-	err := r.client.Status().Patch(ctx, changed, client.MergeFrom(s.template), fieldOwner)
-	if client.IgnoreNotFound(err) != nil {
+	err := patch.Status(ctx, r.client, s.template.DeepCopy(), desired, fieldOwner)
+	if patch.IgnoreGone(err) != nil {
 		return fmt.Errorf("write status: %w", err)
+	}
+	if err == nil { // or the next pass would tell it again
+		r.tell(s, desired)
 	}
 	return nil
 }

@@ -45,11 +45,14 @@ func checkLifetime(in Input) []Fault {
 	}}
 }
 
-// begun is when the object was created, as the stored one says: what a new one says of
-// itself is the tenant's to write.
+// begun is when the object was created; a new one is now.
 func (in Input) begun() time.Time {
-	created, err := time.Parse(time.RFC3339, textAt(in.OldObject, "metadata", "creationTimestamp"))
-	if err != nil {
+	before := in.OldObject
+	if before == nil {
+		before = in.Object
+	}
+	created, err := time.Parse(time.RFC3339, textAt(before, "metadata", "creationTimestamp"))
+	if in.Operation == operationCreate || err != nil {
 		return in.Now
 	}
 	return created

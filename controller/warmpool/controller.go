@@ -17,6 +17,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/waker"
 )
 
 // fieldOwner is the name under which the apiserver records this controller's writes.
@@ -69,9 +70,9 @@ type Reconciler struct {
 	settings Settings
 
 	memories memories
-	// refusals are pools of which a member turned out to be refused.
-	refusals refusals
-	gauges   *gauges
+	// waker wakes pools of which a member turned out to be refused.
+	waker  waker.Waker
+	gauges *gauges
 	// suffix makes the last part of a name.
 	suffix func() string
 }
@@ -84,7 +85,7 @@ func New(cached client.Client, live client.Reader, recorder events.EventRecorder
 		gauges: newGauges(settings.Metrics), suffix: randomSuffix,
 	}
 	if settings.Verdicts != nil {
-		settings.Verdicts.OnRefused(r.refusals.wake)
+		settings.Verdicts.OnRefused(r.waker.Now)
 	}
 	return r
 }

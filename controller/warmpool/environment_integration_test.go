@@ -72,7 +72,7 @@ func (e *environment) start() {
 	e.Helper()
 	e.stop = e.Run(apiserver.Setup{
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
-			reconciler := New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), e.Clock, e.settings)
+			reconciler := New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), e.Clock, e.settings)
 			return reconciler.SetupWithManager(ctx, mgr)
 		},
 	})

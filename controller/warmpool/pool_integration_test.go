@@ -8,11 +8,8 @@ package warmpool
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,14 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
@@ -43,6 +38,7 @@ func (e *environment) give(member *agentsv1beta1.Sandbox, claim string) error {
 }
 
 func TestPoolIsFilledAndEachMemberKnowsItsPodBeforeItIsReady(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.Create(makePool(3), makeTemplate())
 	e.settled(3)
@@ -77,6 +73,7 @@ func (e *environment) writesAtMost(most map[string]int) {
 }
 
 func TestPoolIsScaledThroughItsSubresourceAndKeepsItsSelectorAtNone(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.Create(makeTemplate(), makePool(2))
 	e.settled(2)
@@ -97,6 +94,7 @@ func TestPoolIsScaledThroughItsSubresourceAndKeepsItsSelectorAtNone(t *testing.T
 }
 
 func TestPoolWaitsForItsTemplateAndSaysSo(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.Create(makePool(1))
 	if said := e.saysProgressing(reasonTemplateNotFound); said.Message != `SandboxTemplate "python" not found` {
@@ -107,6 +105,7 @@ func TestPoolWaitsForItsTemplateAndSaysSo(t *testing.T) {
 }
 
 func TestStrategies(t *testing.T) {
+	t.Parallel()
 	newImage := func(template *extensionsv1beta1.SandboxTemplate) {
 		template.Spec.PodTemplate.Spec.Containers[0].Image = "python:3.13-slim"
 	}
@@ -119,10 +118,11 @@ func TestStrategies(t *testing.T) {
 		}
 		return count
 	}
-	t.Run("Recreate and RollingUpdate replace, and a new label of the Pod replaces nothing", func(t *testing.T) {
-		for _, strategy := range []extensionsv1beta1.UpdateStrategyType{
-			extensionsv1beta1.UpdateStrategyRecreate, extensionsv1beta1.UpdateStrategyRollingUpdate,
-		} {
+	for _, strategy := range []extensionsv1beta1.UpdateStrategyType{
+		extensionsv1beta1.UpdateStrategyRecreate, extensionsv1beta1.UpdateStrategyRollingUpdate,
+	} {
+		t.Run(string(strategy)+" replaces them, and a new label of the Pod replaces none", func(t *testing.T) {
+			t.Parallel()
 			e := newEnvironment(t)
 			e.Create(makeTemplate(), makePool(5, byStrategy(strategy)))
 			e.settled(5)
@@ -135,7 +135,7 @@ func TestStrategies(t *testing.T) {
 			after := names(e.members())
 			for name := range before {
 				if !after[name] {
-					t.Errorf("%s: member %q was replaced for a label", strategy, name)
+					t.Errorf("member %q was replaced for a label", name)
 				}
 			}
 			change(e, makeTemplate(), newImage)
@@ -145,9 +145,10 @@ func TestStrategies(t *testing.T) {
 				}
 				return nil
 			})
-		}
-	})
+		})
+	}
 	t.Run("OnReplenish keeps them until they are taken", func(t *testing.T) {
+		t.Parallel()
 		e := newEnvironment(t)
 		e.Create(makeTemplate(), makePool(2))
 		e.settled(2)
@@ -177,6 +178,7 @@ func names(sandboxes []agentsv1beta1.Sandbox) map[string]bool {
 }
 
 func TestOrphans(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.Create(makeTemplate(), makePool(1))
 	e.settled(1)
@@ -204,6 +206,7 @@ func TestOrphans(t *testing.T) {
 }
 
 func TestQuotaAndPolicyAreSaidInTheirOwnWords(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	hard := corev1.ResourceList{"count/sandboxes.agents.x-k8s.io": resource.MustParse("2")}
 	if err := apiserver.Quota(t.Context(), e.Client, e.Namespace, hard); err != nil {
@@ -236,6 +239,7 @@ func TestQuotaAndPolicyAreSaidInTheirOwnWords(t *testing.T) {
 }
 
 func TestPoolIsWokenByTheTierOfItsNamespace(t *testing.T) {
+	t.Parallel()
 	platform := apiserver.Platform()
 	wide := platform.Tiers["standard"]
 	wide.Egress.Allowed = append(wide.Egress.Allowed, "wide")
@@ -256,114 +260,4 @@ func TestPoolIsWokenByTheTierOfItsNamespace(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// watchOver counts the members at every moment, as the apiserver has them, and keeps
-// the highest number.
-func (e *environment) watchOver(ctx context.Context) (highest func() int) {
-	e.Helper()
-	watcher, err := e.Client.Watch(ctx, &agentsv1beta1.SandboxList{}, client.InNamespace(e.Namespace))
-	if err != nil {
-		e.Fatal(err)
-	}
-	var mu sync.Mutex
-	live, most := map[string]bool{}, 0
-	go func() {
-		for event := range watcher.ResultChan() {
-			sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
-			if !isSandbox {
-				continue
-			}
-			mu.Lock()
-			delete(live, sandbox.Name)
-			if event.Type != "DELETED" && sandbox.DeletionTimestamp == nil && relations.Pool(sandbox) != nil {
-				live[sandbox.Name] = true
-			}
-			most = max(most, len(live))
-			mu.Unlock()
-		}
-	}()
-	return func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return most
-	}
-}
-
-func TestNeverTooManyMembers(t *testing.T) {
-	t.Parallel()
-	for seed := range apiserver.Seeds(t, 3) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { t.Parallel(); neverTooMany(t, seed) })
-	}
-}
-
-// neverTooMany lets claims and users take members from a pool whose controller sees
-// every event up to five seconds late, is answered wrongly or not at all, and is
-// restarted.
-func neverTooMany(t *testing.T, seed uint64) {
-	t.Helper()
-	const replicas = 10
-	lag, faults := apiserver.NewLag(seed, 5*time.Second, 0.02), apiserver.NewFaults(seed, 0.15)
-	e := newEnvironment(t, func(e *environment) { e.Lag, e.Faults = lag, faults })
-	highest := e.watchOver(t.Context())
-	e.Create(makeTemplate(), makePool(replicas))
-	taken := e.takeAtRandom(rand.New(rand.NewPCG(seed, seed)))
-	lag.Stop()
-	faults.Stop()
-	e.Eventually("the pool has its replicas and says so", func() error {
-		members, status := e.members(), e.pool().Status
-		if ready := countReady(members); len(members) != replicas || status.Replicas != replicas || int(status.ReadyReplicas) != ready {
-			return fmt.Errorf("%d members, %d Ready, status: %+v", len(members), ready, status)
-		}
-		return nil
-	})
-	if most := highest(); most > replicas {
-		t.Errorf("there were %d members at once, want %d at most", most, replicas)
-	}
-	for name, claim := range taken {
-		sandbox := &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		e.Get(sandbox.GetName(), sandbox)
-		if owner := metav1.GetControllerOf(sandbox); owner == nil || owner.Name != claim || sandbox.DeletionTimestamp != nil {
-			t.Errorf("Sandbox %q of claim %q was touched: %+v", name, claim, sandbox.ObjectMeta)
-		}
-	}
-	if faults.Count() == 0 || len(taken) == 0 {
-		t.Errorf("%d requests were disturbed and %d members taken: the test proves nothing", faults.Count(), len(taken))
-	}
-}
-
-// takeAtRandom lets claims take members, or users delete them, and restarts the
-// controller now and then. It returns the claims by the members they have.
-func (e *environment) takeAtRandom(random *rand.Rand) map[string]string {
-	e.Helper()
-	taken := map[string]string{}
-	for step := range 60 {
-		if step == 20 || step == 40 {
-			e.restart()
-		}
-		<-clock.RealClock{}.After(time.Duration(random.IntN(300)) * time.Millisecond)
-		members := e.members()
-		if len(members) == 0 {
-			continue
-		}
-		member, claim := &members[random.IntN(len(members))], fmt.Sprintf("claim-%d", step)
-		if random.IntN(3) == 0 {
-			if err := e.Client.Delete(e.Context(), member); client.IgnoreNotFound(err) != nil {
-				e.Fatal(err)
-			}
-		} else if e.give(member, claim) == nil {
-			taken[member.Name] = claim
-		}
-	}
-	return taken
-}
-
-func countReady(sandboxes []agentsv1beta1.Sandbox) int {
-	ready := 0
-	for i := range sandboxes {
-		if meta.IsStatusConditionTrue(sandboxes[i].Status.Conditions, agentsv1beta1.ConditionReady) {
-			ready++
-		}
-	}
-	return ready
 }

@@ -5,7 +5,6 @@ package warmpool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,12 +13,12 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // statusInterval is how often the status of a pool is written at most, and how long
@@ -185,14 +184,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
 		s.wakeAt(due)
 		return nil
 	}
-	// The whole status, since the numbers must be there even when they are 0 and were
-	// never written.
-	patch, err := json.Marshal(map[string]any{"status": desired})
-	if err != nil {
-		return fmt.Errorf("write status: %w", err)
-	}
-	err = r.client.Status().Patch(ctx, s.pool.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner)
-	if client.IgnoreNotFound(err) != nil {
+	// The whole of it: the numbers must be there even when they are 0 and were never written.
+	if err := patch.Status(ctx, r.client, s.pool.DeepCopy(), desired, fieldOwner); patch.IgnoreGone(err) != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	s.memory.written, s.memory.differs = s.now, time.Time{}

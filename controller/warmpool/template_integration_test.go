@@ -62,6 +62,7 @@ func (e *environment) says(kind, reason string) *metav1.Condition {
 }
 
 func TestPodsOfATemplateAreSelectedByItsPolicyAndByNoProfile(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.Create(makeTemplate(), makePool(1))
 	e.settled(1)
@@ -101,6 +102,7 @@ func TestPodsOfATemplateAreSelectedByItsPolicyAndByNoProfile(t *testing.T) {
 }
 
 func TestPolicyIsMendedAndOutlivesItsTemplate(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.Create(makeTemplate(), makePool(1))
 	e.settled(1)
@@ -177,6 +179,7 @@ func makeHere[T client.Object](e *environment, object T) T {
 }
 
 func TestNameOfAPolicyThatSomebodyHoldsKeepsPodsFromStarting(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	squatter := &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: policyName},
@@ -207,6 +210,7 @@ func TestNameOfAPolicyThatSomebodyHoldsKeepsPodsFromStarting(t *testing.T) {
 }
 
 func TestUnmanagedTemplateHasTheFloorOnlyAndSaysSo(t *testing.T) {
+	t.Parallel()
 	e := newEnvironment(t)
 	e.Create(makeTemplate(), makePool(1))
 	e.settled(1)

@@ -11,10 +11,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
@@ -40,11 +42,13 @@ type Setup struct {
 func (e *Environment) Run(setup Setup) (stop func()) {
 	e.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	var mgr ctrl.Manager
-	e.Eventually("the controllers are set up", func() (err error) {
-		if mgr, err = e.newManager(setup); err != nil {
+	var mgr *noticing
+	e.Eventually("the controllers are set up", func() error {
+		made, err := e.newManager(setup)
+		if err != nil {
 			return err // a disturbed connection
 		}
+		mgr = &noticing{Manager: made}
 		return setup.Add(ctx, mgr)
 	})
 	ended := make(chan error, 1)
@@ -62,7 +66,41 @@ func (e *Environment) Run(setup Setup) (stop func()) {
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		e.Fatal("the caches were not filled")
 	}
+	// That knows only of what was asked for until now. A controller that is stopped before it
+	// has seen everything has never worked.
+	for _, c := range mgr.controllers {
+		if err := c.Warmup(ctx); err != nil {
+			e.Fatalf("a controller did not start: %v", err)
+		}
+	}
 	return stop
+}
+
+// Recorder is what the controllers of a manager tell their Events.
+func (e *Environment) Recorder(mgr ctrl.Manager) events.EventRecorder {
+	if e.Told != nil {
+		return e.Told
+	}
+	return mgr.GetEventRecorder("test")
+}
+
+// noticing is a manager that remembers the controllers that are added to it.
+type noticing struct {
+	ctrl.Manager
+
+	controllers []warming
+}
+
+// warming is a controller whose Warmup returns when it has seen all that there is,
+// however often it is called.
+type warming interface{ Warmup(context.Context) error }
+
+// Add implements manager.Manager.
+func (n *noticing) Add(runnable manager.Runnable) error {
+	if c, warms := runnable.(warming); warms {
+		n.controllers = append(n.controllers, c)
+	}
+	return n.Manager.Add(runnable)
 }
 
 func (e *Environment) newManager(setup Setup) (ctrl.Manager, error) {

@@ -42,6 +42,8 @@ type Environment struct {
 	Lag    *Lag
 	// Wrap disturbs them in a way of the test's own; nil for none.
 	Wrap func(http.RoundTripper) http.RoundTripper
+	// Told takes their Events in place of the apiserver; nil for none.
+	Told *Told
 
 	server *Server
 }

@@ -1,0 +1,150 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package template
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+)
+
+// server is the apiserver of all tests of this package; TestMain starts it.
+var server *apiserver.Server
+
+func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, apiserver.Options{NoFsync: true}, &server)) }
+
+// environment is a namespace with a template controller of its own.
+type environment struct {
+	*apiserver.Environment
+
+	stop func()
+}
+
+func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
+	t.Helper()
+	e := &environment{Environment: server.NewEnvironment(t)}
+	for _, edit := range edits {
+		edit(e)
+	}
+	byObject, err := sandbox.CacheByObject(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.stop = e.Run(apiserver.Setup{
+		Add: func(ctx context.Context, mgr ctrl.Manager) error {
+			settings := Settings{Current: apiserver.Platform, Changed: make(chan event.GenericEvent), ConcurrentWorkers: 1}
+			return New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), clock.RealClock{}, settings).SetupWithManager(ctx, mgr)
+		},
+		ByObject: byObject,
+	})
+	return e
+}
+
+// makeTemplate gives the template "python".
+func makeTemplate(edits ...func(*extensionsv1beta1.SandboxTemplate)) *extensionsv1beta1.SandboxTemplate {
+	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: "python"}}
+	template.Spec.PodTemplate.Spec.Containers = []corev1.Container{{Name: "workspace", Image: "python:3.12-slim"}}
+	for _, edit := range edits {
+		edit(template)
+	}
+	return template
+}
+
+func (e *environment) template() *extensionsv1beta1.SandboxTemplate {
+	e.Helper()
+	template := &extensionsv1beta1.SandboxTemplate{}
+	e.Get("python", template)
+	return template
+}
+
+// policySays is the reason of the template's condition of its policy; empty without one.
+func policySays(template *extensionsv1beta1.SandboxTemplate) string {
+	if said := meta.FindStatusCondition(template.Status.Conditions, extensionsv1beta1.TemplateConditionNetworkPolicy); said != nil {
+		return said.Reason
+	}
+	return ""
+}
+
+// What a pass found out about a template is not written to the next one of its name, be
+// it for a moment: it would say that its Sandboxes are open.
+func TestATemplateIsNotToldOfTheOneBeforeIt(t *testing.T) {
+	t.Parallel()
+	for name, path := range map[string]string{"by its status": "/sandboxtemplates/python/status", "by its label": "/sandboxtemplates/python"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var e *environment
+			m := &apiserver.Meanwhile{Method: http.MethodPatch, Path: path, Happen: func() {
+				e.Delete(e.template())
+				e.Create(makeTemplate())
+			}}
+			e = newEnvironment(t, func(made *environment) { made.Wrap = m.Wrap })
+			first := makeTemplate(func(t *extensionsv1beta1.SandboxTemplate) {
+				t.Spec.NetworkPolicyManagement = extensionsv1beta1.NetworkPolicyUnmanaged
+			})
+			watcher, err := apiserver.Watch(t.Context(), e.Client, &extensionsv1beta1.SandboxTemplateList{}, e.Namespace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer watcher.Stop()
+			e.Create(first)
+			for event := range watcher.ResultChan() {
+				template, isTemplate := event.Object.(*extensionsv1beta1.SandboxTemplate)
+				if !isTemplate || template.UID == first.UID {
+					continue
+				}
+				switch said := policySays(template); said {
+				case "":
+				case reasonInForce:
+					return
+				default:
+					t.Errorf("the second template was told of the first: %s", said)
+				}
+			}
+		})
+	}
+}
+
+// An Event is told once the status says the same. Otherwise each try would tell it again.
+func TestAnEventIsToldOnceHoweverOftenItsStatusFails(t *testing.T) {
+	t.Parallel()
+	failing := &apiserver.Failing{Method: http.MethodPatch, Path: "/sandboxtemplates/python/status"}
+	failing.Next(3)
+	e := newEnvironment(t, func(e *environment) { e.Wrap, e.Told = failing.Wrap, &apiserver.Told{} })
+	e.Create(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "python-network-policy"}})
+	e.Create(makeTemplate())
+	e.Eventually("the template says that the name is taken", func() error {
+		if said := policySays(e.template()); said != reasonNameTaken {
+			return fmt.Errorf("it says %q", said)
+		}
+		return nil
+	})
+	e.Eventually("the Event is told", func() error {
+		if told := e.Told.All(); len(told) == 0 {
+			return fmt.Errorf("%d writes have yet to fail", failing.Left())
+		}
+		return nil
+	})
+	e.stop()
+	told := e.Told.All()
+	if len(told) != 1 || !strings.HasPrefix(told[0], "Warning "+reasonNameTaken) || failing.Left() > 0 {
+		t.Errorf("%d writes have yet to fail, and the Events were %q", failing.Left(), told)
+	}
+}

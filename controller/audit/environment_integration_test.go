@@ -59,6 +59,8 @@ type environment struct {
 	registry *prometheus.Registry
 	// wrap is put around the connection of the audit; nil for nothing.
 	wrap func(http.RoundTripper) http.RoundTripper
+	// pools and claims are the clocks of those that run beside the audit.
+	pools, claims apiserver.Clock
 	// beside adds what else runs in the manager of the audit.
 	beside func(context.Context, ctrl.Manager, *environment) error
 }

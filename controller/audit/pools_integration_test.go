@@ -51,14 +51,18 @@ deny contains {"message": "the image is old"} if {
 }
 `
 
-// readinessGrace is long enough for a Pod to be Ready on a busy machine: a pool replaces
-// nothing before it is over once.
-const readinessGrace = 15 * time.Second
+// readinessGrace must be over once before a pool replaces anything.
+const readinessGrace = time.Minute
+
+// patience is how long a claim waits for its pool.
+const patience = time.Hour
 
 // withPools runs the controllers of Sandboxes, pools and claims beside the audit, and a
-// kubelet.
+// kubelet. Time passes for pools and claims only when the test lets it.
 func withPools(e *environment) {
 	e.settings.Reports = false
+	e.pools.Halt()
+	e.claims.Halt()
 	node := "node-of-" + e.Namespace
 	e.MakeNode(node)
 	e.ServeKubelet(node)
@@ -67,12 +71,12 @@ func withPools(e *environment) {
 			sandbox.Settings{Platform: platform(), Current: platform, ClusterDomain: "cluster.local", ConcurrentWorkers: 10})
 		templates := template.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), clock.RealClock{},
 			template.Settings{Current: platform, Changed: make(chan event.GenericEvent), ConcurrentWorkers: 1})
-		pools := warmpool.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), e.Clock, warmpool.Settings{
+		pools := warmpool.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), &e.pools, warmpool.Settings{
 			Platform: platform(), ConcurrentWorkers: 1, Refill: warmpool.Refill{MaxBatch: 300},
 			ReadinessGrace: readinessGrace, UnschedulableRecheck: time.Minute, SafeToEvict: true, Verdicts: e.auditor.Members(),
 		})
-		claims := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), clock.RealClock{}, claim.Settings{
-			Platform: platform(), ConcurrentWorkers: 8, ColdStartAfter: 300 * time.Millisecond, Verdicts: e.auditor.Members(),
+		claims := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), &e.claims, claim.Settings{
+			Platform: platform(), ConcurrentWorkers: 8, ColdStartAfter: patience, Verdicts: e.auditor.Members(),
 		})
 		return errors.Join(pods.SetupWithManager(ctx, mgr), templates.SetupWithManager(ctx, mgr), pools.SetupWithManager(ctx, mgr), claims.SetupWithManager(ctx, mgr))
 	}
@@ -119,18 +123,25 @@ func (e *environment) filled(count int) map[types.UID]string {
 	return found
 }
 
-// launched makes a claim, waits until it is Ready and says how its Sandbox came about.
-func (e *environment) launched(name string) string {
+// launched makes a claim, waits until it is Ready and says how its Sandbox came about. An
+// impatient one starts cold unless it has a Sandbox at once.
+func (e *environment) launched(name string, impatient bool) string {
 	e.Helper()
 	made := &extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	made.Spec.WarmPoolRef.Name = "pool"
 	e.Create(made)
 	e.Eventually("claim "+name+" is Ready", func() error {
 		e.Get(name, made)
-		if !meta.IsStatusConditionTrue(made.Status.Conditions, agentsv1beta1.ConditionReady) {
-			return fmt.Errorf("its status is %+v", made.Status)
+		if meta.IsStatusConditionTrue(made.Status.Conditions, agentsv1beta1.ConditionReady) {
+			return nil
 		}
-		return nil
+		if impatient {
+			e.claims.Jump(patience)
+			apiserver.Change(e.Environment, name, made, func(c *extensionsv1beta1.SandboxClaim) { // so that its controller looks at it
+				c.Annotations = map[string]string{"at": e.claims.Now().String()}
+			})
+		}
+		return fmt.Errorf("its status is %+v", made.Status)
 	})
 	var served agentsv1beta1.Sandbox
 	e.Get(made.Status.SandboxStatus.Name, &served)
@@ -169,7 +180,7 @@ func (e *environment) claimWhileTheRuleComesAndGoes(random *rand.Rand) {
 		if refused {
 			want = "cold"
 		}
-		if got := e.launched(fmt.Sprintf("claim-%d", i)); got != want {
+		if got := e.launched(fmt.Sprintf("claim-%d", i), refused); got != want {
 			e.Errorf("claim %d had a %s start while the rule refused the pool's: %t; want %s", i, got, refused, want)
 		}
 		launched[want]++
@@ -188,6 +199,7 @@ func TestRefusedMembersAreReplacedAtABoundedPace(t *testing.T) {
 	apiserver.Change(e.Environment, "template", &extensionsv1beta1.SandboxTemplate{}, func(t *extensionsv1beta1.SandboxTemplate) {
 		t.Spec.PodTemplate.Spec.Containers[0].Image = "registry.example.com/main:new"
 	})
+	e.pools.Jump(readinessGrace)
 	e.configure(map[string]string{"no-old-images.rego": noOldImages})
 	var after map[types.UID]string
 	e.Eventually("a member is replaced", func() error {
@@ -198,7 +210,7 @@ func TestRefusedMembersAreReplacedAtABoundedPace(t *testing.T) {
 		}
 		return nil
 	})
-	if got := e.launched("claim"); got != "warm" {
+	if got := e.launched("claim", false); got != "warm" {
 		t.Errorf("the claim had a %s start, want the new member", got)
 	}
 	e.Eventually("the pool is full again", func() error {

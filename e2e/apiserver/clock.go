@@ -26,8 +26,14 @@ func (c *Clock) Now() time.Time {
 	return c.RealClock.Now().Add(time.Duration(c.ahead.Load()))
 }
 
-// Jump moves the clock ahead.
-func (c *Clock) Jump(by time.Duration) { c.ahead.Add(int64(by)) }
+// Jump moves the clock ahead, whether it runs or stands still.
+func (c *Clock) Jump(by time.Duration) {
+	if at := c.stopped.Load(); at != nil {
+		c.stopped.Store(new(at.Add(by)))
+		return
+	}
+	c.ahead.Add(int64(by))
+}
 
 // Halt lets time stand still.
 func (c *Clock) Halt() {

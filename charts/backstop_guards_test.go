@@ -150,7 +150,7 @@ func TestTheBackstopKnowsTheTableOfKeys(t *testing.T) {
 	policies := backstop(t, render(t, elsewhere))
 	reserved := []string{
 		keys.SandboxNameHash, keys.WarmPoolSandbox, keys.SandboxTemplateRefHash, keys.LaunchType, keys.ClaimUID, keys.Adoptable,
-		keys.SandboxTemplateRef, keys.SandboxName, keys.ClaimFirstReadyAt, keys.Tier, keys.Sandbox, keys.Ingress, keys.Template, keys.RetainedBy, keys.RetainedFor, "new.agents.x-k8s.io/a",
+		keys.SandboxTemplateRef, keys.SandboxName, keys.ClaimFirstReadyAt, keys.Tier, keys.Sandbox, keys.Ingress, keys.Template, keys.RetainedBy, keys.RetainedFor, keys.MaxLifetime, "new.agents.x-k8s.io/a",
 	}
 	for _, key := range keys.UserKeys() {
 		reserved = append(reserved, key.Name)

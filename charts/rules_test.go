@@ -4,6 +4,7 @@
 package charts_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -14,6 +15,16 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
+
+// stock is what exists in the cluster: one RuntimeClass, of a sandboxed runtime.
+type stock struct{}
+
+func (stock) List(_ context.Context, data engine.Data, _ string) (map[string]any, error) {
+	if data == engine.DataRuntimeClasses {
+		return map[string]any{"gvisor": map[string]any{"handler": "runsc"}}, nil
+	}
+	return map[string]any{}, nil
+}
 
 // rulesOf returns the rules of an environment, loaded as the webhook loads them.
 func rulesOf(t *testing.T, r rendered) *engine.Engine {
@@ -27,7 +38,7 @@ func rulesOf(t *testing.T, r rendered) *engine.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := engine.New()
+	rules, err := engine.New(engine.WithInventory(stock{}))
 	if err != nil {
 		t.Fatal(err)
 	}

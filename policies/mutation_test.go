@@ -29,7 +29,8 @@ const (
 )
 
 // TestMutantsOfTheRulesAreCaught changes each comparison, negation and member of a collection of each rule in
-// turn: a test of the rule has to fail. The sample differs from rule to rule; -mutants tries all.
+// turn: a test of the rule has to fail. The sample differs from rule to rule; -mutants tries all, and
+// -run TestMutantsOfTheRulesAreCaught/RULE -mutants those of one rule.
 func TestMutantsOfTheRulesAreCaught(t *testing.T) {
 	modules := regoModules(t)
 	total, tried := 0, 0
@@ -39,23 +40,31 @@ func TestMutantsOfTheRulesAreCaught(t *testing.T) {
 		if sites == 0 && !slices.Contains([]string{"library/image-malformed"}, folder) {
 			t.Errorf("%s has nothing to change", file)
 		}
-		for i := range sites {
-			total++
-			if !*allMutants && total%sampleOf != 0 {
-				continue
+		before := total
+		total += sites
+		t.Run(path.Base(folder), func(t *testing.T) {
+			for i := range sites {
+				if *allMutants || (before+i+1)%sampleOf == 0 {
+					tried++
+					tryMutant(t, modules, file, i)
+				}
 			}
-			tried++
-			mutant := modules[file].Copy()
-			change := mutations(mutant)[i]
-			change.apply()
-			if survives(t, modules, file, mutant) {
-				t.Errorf("%s:%d: no test fails when %s", file, change.row, change.what)
-			}
-		}
+		})
 	}
 	t.Logf("%d of %d mutants were tried", tried, total)
 	if total < fewestMutants {
 		t.Errorf("%d mutants, want at least %d", total, fewestMutants)
+	}
+}
+
+// tryMutant makes one change of a rule and wants a test of it to fail.
+func tryMutant(t *testing.T, modules map[string]*ast.Module, file string, site int) {
+	t.Helper()
+	mutant := modules[file].Copy()
+	change := mutations(mutant)[site]
+	change.apply()
+	if survives(t, modules, file, mutant) {
+		t.Errorf("%s:%d: no test fails when %s", file, change.row, change.what)
 	}
 }
 

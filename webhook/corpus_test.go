@@ -97,7 +97,7 @@ func corpusWorld(t *testing.T, environment string) *Judge {
 			w.objects = append(w.objects, copied)
 		}
 	}
-	w.objects = append(w.objects, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "runc"}})
+	w.objects = append(w.objects, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "runc"}, Handler: "runc"})
 	return w.judge(t)
 }
 

@@ -105,7 +105,7 @@ func (w world) parts(tb testing.TB) (*Judge, *policysource.Source, *Metrics) {
 		namespace("tenant", nil), namespace("strict", map[string]string{"platform.agents.x-k8s.io/tier": "restricted"}),
 		namespace("lost", map[string]string{"platform.agents.x-k8s.io/tier": "lax"}),
 		namespace("labelled", map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}),
-		&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}},
+		&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}, Handler: "runsc"},
 	}, w.objects...)
 	if w.policies != nil {
 		objects = append(objects, policyConfigMap("policies", w.policies))
@@ -131,7 +131,7 @@ func (w world) parts(tb testing.TB) (*Judge, *policysource.Source, *Metrics) {
 	if w.hurried {
 		budget = 1
 	}
-	rules, err := engine.New(engine.WithClock(clock), engine.WithBudget(budget, time.Second))
+	rules, err := engine.New(engine.WithClock(clock), engine.WithBudget(budget, time.Second), engine.WithInventory(Inventory{Cached: reader}))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -52,6 +52,10 @@
 // configuration's, which the webhook reads too. A file of the controller's own, as the
 // API once had, would let admission take what the controller then refuses.
 //
+// 2026-11-30: The longest life that a tier gives ends a claim here too, since it may be
+// stored or extended while admission is away. Package lifetime says how, and why a tier
+// that became stricter ends no claim that was served.
+//
 // 2026-11-29: bind-timeout ends in ClaimExpired and the claim's own shutdownPolicy, so
 // that clients see a reason that they know.
 package claim

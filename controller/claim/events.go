@@ -5,6 +5,7 @@ package claim
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +19,7 @@ import (
 const (
 	eventAdopted     = "SandboxAdopted"
 	eventProvisioned = "SandboxProvisioned"
+	eventCurtailed   = "LifetimeCurtailed"
 
 	actionAdoption     = "Adoption"
 	actionProvisioning = "Provisioning"
@@ -33,6 +35,15 @@ func (r *Reconciler) tellLaunch(s *scope) {
 		return
 	}
 	r.event(s, corev1.EventTypeNormal, eventProvisioned, actionProvisioning, fmt.Sprintf("Created Sandbox %q", s.sandbox.Name))
+}
+
+// tellCurtailed tells of a claim that got its Sandbox for a shorter time than its owner
+// may expect: admission would have refused it.
+func (r *Reconciler) tellCurtailed(s *scope) {
+	if s.curtailed() {
+		r.event(s, corev1.EventTypeWarning, eventCurtailed, actionProvisioning, fmt.Sprintf("The tier of the namespace ends this claim at %s, "+
+			"whatever spec.lifecycle.shutdownTime says: set it to that time or an earlier one", s.tierEnd().UTC().Format(time.RFC3339)))
+	}
 }
 
 // tell tells of the ends that a status that was just written speaks of.

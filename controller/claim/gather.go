@@ -25,6 +25,9 @@ func (r *Reconciler) gather(ctx context.Context, claim *extensionsv1beta1.Sandbo
 		owned:        map[string]*agentsv1beta1.Sandbox{},
 		bindDeadline: bindDeadline(claim, r.settings.BindTimeout),
 	}
+	if err := r.gatherTier(ctx, s); err != nil {
+		return nil, err
+	}
 	var controlled agentsv1beta1.SandboxList
 	err := r.client.List(ctx, &controlled, client.InNamespace(claim.Namespace), client.MatchingFields{indexSandboxByClaim: string(claim.UID)}, lookup.Eventually)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lifetime"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
@@ -210,6 +211,7 @@ func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, s
 	attempt.version = sandbox.ResourceVersion
 	s.record.touched, s.record.adopting = true, &attempt
 	taken := handOver(sandbox, s.claim, pod)
+	lifetime.Note(taken, s.tier)
 	tracing.Hand(ctx, taken)
 	err = r.client.Patch(ctx, taken, client.MergeFromWithOptions(sandbox, client.MergeFromWithOptimisticLock{}), fieldOwner)
 	switch {
@@ -265,6 +267,7 @@ func (r *Reconciler) bind(s *scope, sandbox *agentsv1beta1.Sandbox, launched str
 	s.owned[sandbox.Name] = sandbox
 	r.inherited.settle(s.claim.UID)
 	r.tellLaunch(s)
+	r.tellCurtailed(s)
 	r.countLaunch(s)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lifetime"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 )
@@ -35,6 +36,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if err != nil {
 		return inWordsOfContract(s.claim, s.template, err)
 	}
+	lifetime.Note(sandbox, s.tier)
 	tracing.Hand(ctx, sandbox)
 	s.record.touched, s.record.creating = true, true
 	err = r.client.Create(ctx, sandbox, fieldOwner)

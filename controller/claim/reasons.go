@@ -24,6 +24,7 @@ const (
 // Messages of a claim's Ready condition.
 const (
 	messageExpired        = "Claim expired. Sandbox cleanup initiated."
+	messageCurtailed      = " The tier of the namespace lets no claim live longer."
 	messageExpiredSkipped = "Claim expired. Sandbox is not controlled by this claim; deletion skipped."
 	messageSandboxExpired = "Underlying Sandbox resource has expired independently of the Claim."
 	messageMissing        = "Sandbox does not exist"

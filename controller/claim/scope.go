@@ -12,6 +12,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
 // patience is how long a claim without a Sandbox is told nothing of errors that may
@@ -31,6 +32,8 @@ type scope struct {
 	owned map[string]*agentsv1beta1.Sandbox
 	// namesake is the Sandbox of the claim's name that it does not control.
 	namesake *agentsv1beta1.Sandbox
+	// tier is the tier of the namespace, if any tier bounds a life; else the zero tier.
+	tier config.Tier
 	// bindDeadline is when the claim gives up while it has no Sandbox; zero for never.
 	bindDeadline time.Time
 
@@ -107,7 +110,7 @@ func (s *scope) unbound() bool {
 
 // expiresAt is when the claim's time is up; zero for never.
 func (s *scope) expiresAt() time.Time {
-	at := expiry(s.claim, s.finished())
+	at := earlier(expiry(s.claim, s.finished()), s.tierEnd())
 	if s.unbound() {
 		at = earlier(at, s.bindDeadline)
 	}

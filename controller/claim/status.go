@@ -46,6 +46,9 @@ func readyCondition(s *scope) metav1.Condition {
 		if s.skipped {
 			return notReady(ReasonClaimExpired, messageExpiredSkipped)
 		}
+		if s.outlived() {
+			return notReady(ReasonClaimExpired, messageExpired+messageCurtailed)
+		}
 		return notReady(ReasonClaimExpired, messageExpired)
 	case s.problem != nil:
 		return notReady(readyOf(s.problem))

@@ -19,6 +19,7 @@ import (
 // Messages of conditions. Clients compare them to the letter.
 const (
 	messageExpired           = "Sandbox has expired"
+	messageCurtailed         = ": the tier of its namespace lets none live longer"
 	messageSuspending        = "Sandbox is suspending"
 	messageSuspended         = "Sandbox is suspended"
 	messagePodSucceeded      = "Pod completed successfully"
@@ -101,7 +102,10 @@ func readyCondition(s *scope) metav1.Condition {
 }
 
 func isExpired(s *scope) (reason, message string, holds bool) {
-	return agentsv1beta1.ReasonSandboxExpired, messageExpired, s.expired()
+	if !s.expired() {
+		return "", "", false
+	}
+	return agentsv1beta1.ReasonSandboxExpired, expiredMessage(s), true
 }
 
 func hasMultiplePods(s *scope) (reason, message string, holds bool) {

@@ -145,8 +145,8 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
 			r.tell(s, status)
 		}
 	}
-	if at := s.sandbox.Spec.ShutdownTime; at != nil && !s.expired() {
-		s.wakeAt(at.Time)
+	if at := s.expiresAt(); s.now.Before(at) {
+		s.wakeAt(at)
 	}
 	if at := s.overdueAt(); !at.IsZero() && !s.overdue() {
 		s.wakeAt(at)

@@ -77,6 +77,12 @@
 // the tier denies below, at the tier's version. The engine of the policies is not asked:
 // its rules may change at any time, and are no reason to end what runs.
 //
+// 2026-11-30: The longest life that a tier gives is held here too, since a Sandbox may be
+// stored or extended while admission is away. It gets its Pod, and ends as if its
+// shutdownTime were the tier's: to refuse the Pod would help nobody, for what admission
+// wants is an end, and it has one. Package lifetime says why a tier that became stricter
+// ends nothing that runs.
+//
 // 2026-11-29: Of two Sandboxes whose names have one hash the younger gets neither Pod nor
 // Service, since the contract fixes what the Service selects. Names made in one second
 // count as both younger: one that runs is not ended, and no other starts beside it.

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
@@ -38,6 +39,7 @@ type environment struct {
 	*apiserver.Environment
 
 	kubelet    apiserver.Kubelet
+	platform   *config.Platform
 	reconciler *Reconciler
 	stop       func()
 }
@@ -45,7 +47,7 @@ type environment struct {
 // newEnvironment makes the namespace, changed by the edits, and starts the controller.
 func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	t.Helper()
-	e := &environment{Environment: server.NewEnvironment(t)}
+	e := &environment{Environment: server.NewEnvironment(t), platform: apiserver.Platform()}
 	e.kubelet = apiserver.Kubelet{Client: e.Client, Node: "node-1"}
 	for _, edit := range edits {
 		edit(e)
@@ -73,7 +75,7 @@ func (e *environment) start() {
 	e.stop = e.Run(apiserver.Setup{
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
 			e.reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), e.Clock,
-				Settings{Platform: apiserver.Platform(), Current: apiserver.Platform, ClusterDomain: "cluster.local", ConcurrentWorkers: 4})
+				Settings{Platform: e.platform, Current: func() *config.Platform { return e.platform }, ClusterDomain: "cluster.local", ConcurrentWorkers: 4})
 			return e.reconciler.SetupWithManager(ctx, mgr)
 		},
 		ByObject: byObject,

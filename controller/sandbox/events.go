@@ -17,6 +17,7 @@ const (
 	eventPodRefused    = "PodRefused"
 	eventQuotaExceeded = "QuotaExceeded"
 	eventPodFailed     = "PodFailed"
+	eventCurtailed     = "LifetimeCurtailed"
 
 	actionReconciling   = "Reconciling"
 	actionCreatingPod   = "CreatingPod"

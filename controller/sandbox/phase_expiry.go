@@ -34,7 +34,7 @@ func (r *Reconciler) phaseExpiry(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	if fresh == nil || !(&scope{sandbox: fresh, now: s.now}).expired() {
+	if fresh == nil || !(&scope{sandbox: fresh, now: s.now, tier: s.tier, owned: s.owned}).expired() {
 		s.superseded = true
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lifetime"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
@@ -98,6 +99,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 		return nil // the phase that failed has said so
 	}
 	pod := buildPod(s.sandbox, s.choice)
+	lifetime.Note(pod, s.tier)
 	if err := r.checkFloor(ctx, s, pod); err != nil {
 		return err
 	}
@@ -105,6 +107,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 	switch {
 	case err == nil:
 		s.pod = pod
+		r.tellCurtailed(s)
 		tracing.Event(ctx, "NewPodStatusObserved", attribute.String("phase", string(pod.Status.Phase)))
 		r.births.note(client.ObjectKeyFromObject(s.sandbox), r.clock.Now())
 		return nil
@@ -123,7 +126,7 @@ func (r *Reconciler) checkFloor(ctx context.Context, s *scope, pod *corev1.Pod) 
 		s.podRefused = errors.As(err, &userError{})
 		return err
 	}
-	if refusals := floorRefusals(pod, s.tier, r.settings.Platform.Identity); len(refusals) > 0 {
+	if refusals := append(lifetimeRefusals(s), floorRefusals(pod, s.tier, r.settings.Platform.Identity)...); len(refusals) > 0 {
 		s.podRefused = true
 		return userErrorf("%s", sentence(refusals))
 	}
@@ -175,12 +178,14 @@ func (r *Reconciler) adoptPod(ctx context.Context, s *scope) error {
 	adopted := running.DeepCopy()
 	adopted.OwnerReferences = append(adopted.OwnerReferences, controllerRef(s.sandbox))
 	desiredPodMetadata(s.sandbox, s.choice).applyTo(adopted)
+	lifetime.Note(adopted, s.tier)
 	// The list of owners is replaced whole: another that came meanwhile must not go.
 	patch := client.MergeFromWithOptions(running, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, adopted, patch, fieldOwner); err != nil {
 		return fmt.Errorf("adopt pod %q: %w", running.Name, err)
 	}
 	s.pod = adopted
+	r.tellCurtailed(s)
 	return nil
 }
 

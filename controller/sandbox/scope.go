@@ -72,12 +72,6 @@ type scope struct {
 	wake time.Time
 }
 
-// expired says whether the time of the Sandbox is up.
-func (s *scope) expired() bool {
-	at := s.sandbox.Spec.ShutdownTime
-	return at != nil && !s.now.Before(at.Time)
-}
-
 // suspended says whether the Sandbox is to have no Pod.
 func (s *scope) suspended() bool {
 	return s.sandbox.Spec.OperatingMode == agentsv1beta1.OperatingModeSuspended

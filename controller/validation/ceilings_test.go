@@ -79,6 +79,9 @@ func TestLifetime(t *testing.T) {
 		},
 		"an end that is put off within the time": {with(update("Sandbox", old, sandbox(", "+created, ends(six))), day), nil},
 		"an end that is put off beyond it":       {with(update("Sandbox", old, sandbox(", "+created, ends(noon))), day), refused(own, noon, "", six)},
+		"an old one judged as if it were new, as audit does": {
+			with(creation("Sandbox", sandbox(", "+created, ends(noon))), func(in *validation.Input) { day(in); in.OldObject = in.Object }), refused(own, noon, "", six),
+		},
 		"a claim without an end": {
 			with(creation("SandboxClaim", `{"metadata": {"name": "x"}}`), day), refused("spec.lifecycle.shutdownTime", "", ", so an end has to be set", noon),
 		},

@@ -45,14 +45,11 @@ func checkLifetime(in Input) []Fault {
 	}}
 }
 
-// begun is when the object was created; a new one is now.
+// begun is when the object was created, as the stored one says: what a new one says of
+// itself is the tenant's to write.
 func (in Input) begun() time.Time {
-	before := in.OldObject
-	if before == nil {
-		before = in.Object
-	}
-	created, err := time.Parse(time.RFC3339, textAt(before, "metadata", "creationTimestamp"))
-	if in.Operation == operationCreate || err != nil {
+	created, err := time.Parse(time.RFC3339, textAt(in.OldObject, "metadata", "creationTimestamp"))
+	if err != nil {
 		return in.Now
 	}
 	return created

@@ -88,6 +88,10 @@ const (
 	// BindTimeout is an annotation of a claim: how long it may stay unbound, as a Go
 	// duration.
 	BindTimeout = Prefix + "bind-timeout"
+	// MaxLifetime is a label of a Pod, and of the Sandbox that serves a claim: the longest
+	// life that the tier gave when the Pod was made or the claim was served, as a Go
+	// duration.
+	MaxLifetime = Prefix + "max-lifetime"
 	// Defaulted is an annotation: the fields that admission set, separated by commas.
 	Defaulted = Prefix + "defaulted"
 	// PolicySource is a label of a ConfigMap of the release namespace whose value is

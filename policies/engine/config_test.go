@@ -29,7 +29,10 @@ func TestConfigurationErrors(t *testing.T) {
 		"A parameter's type":    {"rules: {dra: {parameters: {allowedTemplates: all}}}", "policy.yaml: rules.dra.parameters.allowedTemplates is all: got string, want array; known are allowedTemplates"},
 		"An entry's type":       {"rules: {dra: {parameters: {allowedTemplates: [a, 5]}}}", "policy.yaml: rules.dra.parameters.allowedTemplates.1 is 5: got number, want string"},
 		"A number out of range": {"rules: {projected-identity: {parameters: {maxExpirationSeconds: 5}}}", "maxExpirationSeconds is 5: minimum"},
-		"Null":                  {"rules: {dra: {parameters: {allowedTemplates: null}}}", "got null, want array"},
+		"A pattern that RE2 does not know": {
+			`rules: {literal-secrets: {parameters: {valuePatterns: ["a(?=b)"]}}}`, "rules.literal-secrets.parameters.valuePatterns.0 is a(?=b): 'a(?=b)' is not valid regex",
+		},
+		"Null": {"rules: {dra: {parameters: {allowedTemplates: null}}}", "got null, want array"},
 		"A registry with a path": {
 			"rules: {registry-allowed: {parameters: {registries: [docker.io/library]}}}", "registries.0 is docker.io/library",
 		},

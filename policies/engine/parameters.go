@@ -75,6 +75,7 @@ func compileSchema(document map[string]any) (*jsonschema.Schema, error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
+	compiler.AssertFormat()
 	if err := compiler.AddResource(name, normalised); err != nil {
 		return nil, err
 	}

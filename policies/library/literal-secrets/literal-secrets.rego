@@ -41,17 +41,29 @@ import data.lib.containers
 import data.lib.pods
 import data.lib.values
 
+# The two reasons are two rules: most variables have neither, and a function for both would be called for each.
 deny contains finding if {
 	some path, container in containers.by_path
-	some index, variable in container.env
-	secret(variable)
+	variable := container.env[index]
+	is_string(variable.name)
+	regex.match(input.parameters.namePattern, variable.name)
+	written(variable)
 	not brought(variable)
 	finding := found(variable, sprintf("%s.env[%v].value", [path, index]))
 }
 
 deny contains finding if {
-	some index, variable in pods.object_spec.env
-	secret(variable)
+	some path, container in containers.by_path
+	variable := container.env[index]
+	is_string(variable.value)
+	regex.match(likeness, variable.value)
+	not brought(variable)
+	finding := found(variable, sprintf("%s.env[%v].value", [path, index]))
+}
+
+deny contains finding if {
+	variable := pods.object_spec.env[index]
+	suspicious(variable)
 	finding := found(variable, sprintf("spec.env[%v].value", [index]))
 }
 
@@ -63,14 +75,18 @@ found(variable, field) := {
 	name := values.string_at(variable, ["name"])
 }
 
-# What refers to another variable as a whole is no secret.
-secret(variable) if {
-	not variable.value in {null, ""}
+suspicious(variable) if {
 	regex.match(input.parameters.namePattern, values.string_at(variable, ["name"]))
-	not regex.match(`^\$\([^)]*\)$`, values.text(variable.value))
+	written(variable)
 }
 
-secret(variable) if regex.match(likeness, values.text(variable.value))
+suspicious(variable) if regex.match(likeness, values.string_at(variable, ["value"]))
+
+# What refers to another variable as a whole is no secret.
+written(variable) if {
+	not variable.value in {null, ""}
+	not regex.match(`^\$\([^)]*\)$`, values.text(variable.value))
+}
 
 likeness := sprintf("(?:%s)", [concat(")|(?:", input.parameters.valuePatterns)]) if {
 	count(input.parameters.valuePatterns) > 0

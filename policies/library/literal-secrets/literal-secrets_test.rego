@@ -68,6 +68,11 @@ test_denies_what_a_claim_brings_once if {
 	}} with input as claim([{"name": "MODE", "value": "a"}, {"name": "TOKEN", "value": "abc"}], [{"name": "MODE", "value": "a"}, {"name": "TOKEN", "value": "abc"}])
 }
 
+test_denies_what_a_claim_brings_by_its_value[value] if {
+	some value in ["AKIA1234", "a AKIA1234 b"]
+	fixtures.fields(literal_secrets.deny) == {"spec.env[0].value"} with input as claim([{"name": "URL", "value": value}], [])
+}
+
 test_denies_what_the_template_has[note] if {
 	some note, own in {"nothing": [], "another": [{"name": "OTHER", "value": "abc"}], "another value": [{"name": "TOKEN", "value": ""}], "null": null}
 	fixtures.fields(literal_secrets.deny) == {"template.spec.podTemplate.spec.containers[0].env[0].value"} with input as claim(own, [{"name": "TOKEN", "value": "abc"}])

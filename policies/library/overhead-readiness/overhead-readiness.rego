@@ -25,17 +25,16 @@ package policies.library.overhead_readiness
 import data.lib.pods
 
 deny contains finding if {
-	some name, harmless in fields
-	value := pods.spec[name]
-	not value in harmless
-	finding := {
-		"message": sprintf("%s is not for Sandboxes to choose", [name]),
-		"field": pods.field(name),
-		"value": value,
-	}
+	value := pods.spec.overhead
+	not value in {null, {}}
+	finding := found("overhead", value)
 }
 
-fields := {"overhead": {null, {}}, "readinessGates": {null, []}}
+deny contains finding if {
+	value := pods.spec.readinessGates
+	not value in {null, []}
+	finding := found("readinessGates", value)
+}
 
 deny contains finding if {
 	value := pods.spec.activeDeadlineSeconds
@@ -46,6 +45,12 @@ deny contains finding if {
 		"field": pods.field("activeDeadlineSeconds"),
 		"value": value,
 	}
+}
+
+found(name, value) := {
+	"message": sprintf("%s is not for Sandboxes to choose", [name]),
+	"field": pods.field(name),
+	"value": value,
 }
 
 within(value) if {

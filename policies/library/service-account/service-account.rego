@@ -35,18 +35,25 @@ import data.lib.pods
 import data.lib.values
 
 deny contains finding if {
-	pods.judged
-	not allowed(used.name)
-	finding := {
-		"message": sprintf("the ServiceAccount %q is not one of those that are allowed", [values.text(used.name)]),
-		"field": pods.field(used.by),
-		"value": used.name,
-	}
+	name := pods.spec.serviceAccountName
+	not name in {null, ""}
+	not allowed(name)
+	finding := found("serviceAccountName", name)
+}
+
+# Kubernetes reads the older field only where the newer one is empty.
+deny contains finding if {
+	alias := pods.spec.serviceAccount
+	not alias in {null, ""}
+	values.given_or(pods.spec, ["serviceAccountName"], "") == ""
+	not allowed(alias)
+	finding := found("serviceAccount", alias)
 }
 
 deny contains finding if {
 	alias := pods.spec.serviceAccount
-	not alias in {null, "", used.name}
+	not alias in {null, ""}
+	not values.given_or(pods.spec, ["serviceAccountName"], "") in {alias, ""}
 	finding := {
 		"message": "serviceAccount and serviceAccountName are two accounts",
 		"field": pods.field("serviceAccount"),
@@ -54,15 +61,22 @@ deny contains finding if {
 	}
 }
 
-# Kubernetes reads the older field only where the newer one is empty.
-used := {"by": "serviceAccountName", "name": name} if {
-	name := pods.spec.serviceAccountName
-	not name in {null, ""}
-} else := {"by": "serviceAccount", "name": alias} if {
-	alias := pods.spec.serviceAccount
-	not alias in {null, ""}
-} else := {"by": "serviceAccountName", "name": "default"}
+deny contains finding if {
+	not input.parameters.allowDefault == true
+	pods.judged
+	values.given_or(pods.spec, ["serviceAccountName"], "") == ""
+	values.given_or(pods.spec, ["serviceAccount"], "") == ""
+	not allowed("default")
+	finding := found("serviceAccountName", "default")
+}
 
+found(field, name) := {
+	"message": sprintf("the ServiceAccount %q is not one of those that are allowed", [values.text(name)]),
+	"field": pods.field(field),
+	"value": name,
+}
+
+# Apart from the rules: within them, absent parameters would leave the whole rule undefined.
 allowed(name) if name in input.parameters.allowed
 
 allowed(name) if name in input.parameters.allowedByNamespace[input.namespace.name]

@@ -35,6 +35,11 @@ test_denies_the_default_account[note] if {
 	}} with input as request(fields, false)
 }
 
+test_allows_the_default_account_by_its_name if {
+	given := request({}, false)
+	count(service_account.deny) == 0 with input as object.union(given, {"parameters": {"allowed": ["default"]}})
+}
+
 test_denies_the_account_of_another_namespace if {
 	count(service_account.deny) == 1 with input as object.union(request({"serviceAccountName": "own"}, true), {"namespace": {"name": "other"}})
 }

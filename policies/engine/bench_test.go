@@ -79,7 +79,7 @@ func withoutLibrary(tb testing.TB) string {
 // TestEvaluateAllocations bounds what one decision allocates: unlike its time, that does not depend on the
 // machine.
 func TestEvaluateAllocations(t *testing.T) {
-	const mostOfForty, mostOfLibrary, mostOfOneRule, mostOfAnotherKind = 1500, 3400, 15, 10
+	const mostOfForty, mostOfLibrary, mostOfOneRule, mostOfAnotherKind = 1500, 3500, 15, 10
 	in, none := threeContainers(t), withoutLibrary(t)
 	allocations := func(configuration string, extras ...engine.Module) float64 {
 		e := loaded(t, configuration, extras...)

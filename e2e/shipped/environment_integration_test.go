@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -77,9 +78,24 @@ func (e *environment) allowLeases() {
 
 // launch starts a controller and waits until its caches are filled. It is stopped with
 // the test.
-func (e *environment) launch(user string, flags ...string) *apiserver.Process {
+func (e *environment) launch(user string, flags ...string) *replica {
 	e.Helper()
-	process, err := e.shipped.Launch(e.Context(), user, append(flags, "--extensions", "--leader-election-namespace="+e.Namespace)...)
+	r := &replica{e: e, user: user, flags: flags, Process: e.start(user, flags...)}
+	e.Eventually("the caches of "+user+" are filled", func() error {
+		r.stayUp()
+		if err := server.Failure(); err != nil {
+			e.Fatal(err)
+		}
+		_, err := ask(e.Context(), "http://"+r.Health+"/readyz")
+		return err
+	})
+	return r
+}
+
+// start starts a controller. It is stopped with the test.
+func (e *environment) start(user string, flags ...string) *apiserver.Process {
+	e.Helper()
+	process, err := e.shipped.Launch(e.Context(), user, append(slices.Clone(flags), "--extensions", "--leader-election-namespace="+e.Namespace)...)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -87,13 +103,6 @@ func (e *environment) launch(user string, flags ...string) *apiserver.Process {
 		if err := process.Stop(); err != nil {
 			e.Error(err)
 		}
-	})
-	e.Eventually("the caches of "+user+" are filled", func() error {
-		if err := errors.Join(process.Failure(), server.Failure()); err != nil {
-			e.Fatal(err)
-		}
-		_, err := ask(e.Context(), "http://"+process.Health+"/readyz")
-		return err
 	})
 	return process
 }
@@ -117,7 +126,7 @@ func ask(ctx context.Context, url string) (string, error) {
 }
 
 // fill makes a pool and waits until it is full.
-func (e *environment) fill(replicas int32) {
+func (e *environment) fill(replicas int32, controllers ...*replica) {
 	e.Helper()
 	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: "template"}}
 	template.Spec.PodTemplate.Spec.Containers = []corev1.Container{{Name: "workspace", Image: "python:3.12-slim"}}
@@ -125,13 +134,14 @@ func (e *environment) fill(replicas int32) {
 	pool := &extensionsv1beta1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: poolName}}
 	pool.Spec.Replicas, pool.Spec.TemplateRef.Name = &replicas, template.Name
 	e.Create(template, pool)
-	e.full(replicas)
+	e.full(replicas, controllers...)
 }
 
 // full waits until the pool has all its members, and no more.
-func (e *environment) full(replicas int32) {
+func (e *environment) full(replicas int32, controllers ...*replica) {
 	e.Helper()
 	e.Eventually("the pool is full", func() error {
+		stayUp(controllers)
 		pool := &extensionsv1beta1.SandboxWarmPool{}
 		e.Get(poolName, pool)
 		members := 0
@@ -171,11 +181,11 @@ func (e *environment) claims() []extensionsv1beta1.SandboxClaim {
 	return list.Items
 }
 
-// served waits until so many claims are Ready. If they never are, it says which of the
-// controllers that should serve them has ended.
-func (e *environment) served(want int, controllers ...*apiserver.Process) {
+// served waits until so many claims are Ready.
+func (e *environment) served(want int, controllers ...*replica) {
 	e.Helper()
 	e.Eventually(fmt.Sprintf("%d claims are Ready", want), func() error {
+		stayUp(controllers)
 		said := map[string]int{}
 		for _, claim := range e.claims() {
 			if ready := meta.FindStatusCondition(claim.Status.Conditions, agentsv1beta1.ConditionReady); ready != nil {
@@ -183,12 +193,14 @@ func (e *environment) served(want int, controllers ...*apiserver.Process) {
 			}
 		}
 		if said["True/"+agentsv1beta1.ReasonDependenciesReady] < want {
-			ended := []error{server.Failure(), fmt.Errorf("they say %v", said)}
-			for _, controller := range controllers {
-				ended = append(ended, controller.Failure())
-			}
-			return errors.Join(ended...)
+			return errors.Join(server.Failure(), fmt.Errorf("they say %v", said))
 		}
 		return nil
 	})
+}
+
+func stayUp(controllers []*replica) {
+	for _, controller := range controllers {
+		controller.stayUp()
+	}
 }

@@ -66,16 +66,16 @@ func TestMetricsAreThoseOfTheAPI(t *testing.T) {
 	}
 	e := newEnvironment(t)
 	process := e.launch("measured")
-	e.fill(2)
+	e.fill(2, process)
 	e.claimWithTimes("claim")
-	e.served(1)
+	e.served(1, process)
 	lost := makeClaim("lost")
 	lost.Spec.WarmPoolRef.Name = "nowhere"
 	e.Create(lost)
-	e.full(2)
+	e.full(2, process)
 	var got map[string]*dto.MetricFamily
 	e.Eventually("the failure is counted", func() error {
-		got = e.scrape(process)
+		got = e.scrape(process.Process)
 		if got["agent_sandbox_claim_failures_total"] == nil {
 			return fmt.Errorf("there are %v", slices.Sorted(maps.Keys(got)))
 		}

@@ -37,7 +37,7 @@ func TestRefillsComeAfterTheClaimsOfABurst(t *testing.T) {
 			const replicas = 8
 			e := newEnvironment(t)
 			filler := e.launch("filler")
-			e.fill(replicas)
+			e.fill(replicas, filler)
 			if err := filler.Stop(); err != nil {
 				t.Fatal(err)
 			}
@@ -45,9 +45,9 @@ func TestRefillsComeAfterTheClaimsOfABurst(t *testing.T) {
 				e.Create(makeClaim(fmt.Sprintf("claim-%d", i)))
 			}
 			seen := e.versions()
-			e.launch("server", append(tc.flags, "--sandbox-warm-pool-yield-to-bindings=5m", "--sandbox-warm-pool-yield-to-cold-starts=5m")...)
-			e.served(tc.claims)
-			e.full(replicas)
+			controller := e.launch("server", append(tc.flags, "--sandbox-warm-pool-yield-to-bindings=5m", "--sandbox-warm-pool-yield-to-cold-starts=5m")...)
+			e.served(tc.claims, controller)
+			e.full(replicas, controller)
 			refills, served := seen()
 			if len(refills) != replicas || len(served) != tc.claims {
 				t.Fatalf("%d refills and %d claims that became Ready were seen, want %d and %d", len(refills), len(served), replicas, tc.claims)

@@ -3,6 +3,13 @@
 
 // Package app wires the controllers into a process: flags, configuration, manager,
 // health. Whatever keeps it from starting ends in one sentence that says what to do.
+//
+// # Decisions
+//
+// 2026-11-30: The Lease lasts 5 s, so that a leader that is killed is followed within 7 s.
+// A leader tries for 4 s to renew it and then ends, to be started again: half a second
+// before another may count it as lost, whose count begins later. With 3 s, an apiserver that
+// took 1.5 s for a write ended it; longer than the Lease is what two leaders at once need.
 package app
 
 import (

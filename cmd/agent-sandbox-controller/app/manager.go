@@ -42,10 +42,12 @@ import (
 const (
 	// leaseName is a fact of the API: two controllers never run at once in a namespace.
 	leaseName = "a3317529.agent-sandbox.x-k8s.io"
-	// A leader that dies is replaced within leaseDuration and retryPeriod, one that
+	// A leader that dies is replaced within leaseDuration and two retryPeriods, one that
 	// ends by itself within about two retryPeriods.
 	leaseDuration = 5 * time.Second
-	renewDeadline = 3 * time.Second
+	// renewDeadline and one retryPeriod are how long a leader goes on without an answer. Each
+	// try has half of the deadline.
+	renewDeadline = 4 * time.Second
 	retryPeriod   = 500 * time.Millisecond
 
 	controllerName = "agent-sandbox-controller"

@@ -1,0 +1,98 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package shipped
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+)
+
+// replica is a controller that is started again when it ends, as a kubelet does: on a
+// machine that is too busy a leader cannot keep its Lease, and must end.
+type replica struct {
+	*apiserver.Process
+
+	e     *environment
+	user  string
+	flags []string
+}
+
+// stayUp starts the controller again if it has ended.
+func (r *replica) stayUp() {
+	r.e.Helper()
+	if ended := r.Failure(); ended != nil {
+		r.e.Logf("%v", ended)
+		r.Process = r.e.start(r.user, r.flags...)
+	}
+}
+
+// reign is the time in which one holder had the Lease.
+type reign struct {
+	holder string
+	// began and last are when it took the Lease and when it renewed it last.
+	began, last time.Time
+	// slowest is the longest time between two renewals.
+	slowest time.Duration
+}
+
+// chronicle are all who had the Lease, one after the other. The holder of a Lease that
+// was given back is nobody.
+type chronicle struct {
+	mu     sync.Mutex
+	reigns []reign
+	stop   func()
+}
+
+// chronicle watches the Lease from now on.
+func (e *environment) chronicle() *chronicle {
+	e.Helper()
+	c := &chronicle{}
+	c.stop = e.watch(&coordinationv1.LeaseList{}, func(object client.Object) {
+		if held, isLease := object.(*coordinationv1.Lease); isLease && held.Name == lease {
+			c.note(&held.Spec)
+		}
+	})
+	return c
+}
+
+func (c *chronicle) note(spec *coordinationv1.LeaseSpec) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	holder, renewed := ptr.Deref(spec.HolderIdentity, ""), spec.RenewTime.Time
+	if last := len(c.reigns) - 1; last >= 0 && c.reigns[last].holder == holder {
+		now := &c.reigns[last]
+		now.slowest = max(now.slowest, renewed.Sub(now.last))
+		now.last = renewed
+		return
+	}
+	c.reigns = append(c.reigns, reign{holder: holder, began: spec.AcquireTime.Time, last: renewed})
+}
+
+// current is the number of the reign that lasts.
+func (c *chronicle) current() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.reigns) - 1
+}
+
+// told ends the watch and tells what it saw: who followed whom, and the longest time
+// between two renewals by anybody, which says how busy the machine was.
+func (c *chronicle) told() (reigns []reign, slowest time.Duration) {
+	c.stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.reigns {
+		slowest = max(slowest, r.slowest)
+	}
+	return slices.Clone(c.reigns), slowest
+}

@@ -19,6 +19,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,17 +45,16 @@ type served struct {
 	server *apiserver.Server
 }
 
-// serve starts an apiserver, and the webhook as the chart installs it, with its flags, its
-// configuration and its policies. The tier of the namespace "standard" sets and requires
-// all that a tier can.
-func serve(t *testing.T) served {
+// serve starts an apiserver, and the webhook as the chart installs it with a file of
+// values, with its flags, its configuration and its policies.
+func serve(t *testing.T, valuesFile string) served {
 	t.Helper()
-	bounded, err := os.ReadFile(filepath.Join(corpusDir, "values-bounded.yaml"))
+	text, err := os.ReadFile(valuesFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var values map[string]any
-	if err := yaml.Unmarshal(bounded, &values); err != nil {
+	if err := yaml.Unmarshal(text, &values); err != nil {
 		t.Fatal(err)
 	}
 	values["crds"] = map[string]any{"install": false}
@@ -178,6 +178,9 @@ func (s served) awaitWebhook(t *testing.T) {
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		probe := written(t, "trusted", "agents.x-k8s.io/v1beta1", "Sandbox", `{"podTemplate": {"spec": {"containers": [{"name": "a", "image": "a"}]}}}`)
 		last = s.Create(ctx, probe, client.DryRunAll)
+		if apierrors.IsForbidden(last) { // it judges
+			return true, nil
+		}
 		if last == nil && probe.GetAnnotations()["platform.agents.x-k8s.io/defaulted"] == "" {
 			last = fmt.Errorf("nothing is set on %v", probe.Object)
 		}

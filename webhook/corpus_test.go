@@ -179,6 +179,26 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
+// An apiserver stores the world of the corpus in every namespace.
+func TestTheWorldOfTheCorpusIsAdmitted(t *testing.T) {
+	objects, err := corpus.World(os.DirFS(filepath.Join("..", "e2e", "corpus")), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decide := corpusWorld(t, "")
+	for name := range corpus.Namespaces {
+		for _, object := range objects {
+			if name == "unknown" || object["kind"] == "RuntimeClass" {
+				continue // no one may label a namespace so; the other is none of our kinds
+			}
+			v, _ := submit(t, decide, corpus.Case{Namespace: name}, runtime.DeepCopyJSON(asDecoded(t, object)), nil)
+			if denials := v.with(engine.Deny); len(denials) > 0 {
+				t.Errorf("%s %s in namespace %s: %s", object["kind"], textAt(object, "metadata", "name"), name, message(denials))
+			}
+		}
+	}
+}
+
 // compareFindings wants every finding that is stated and, if they are all, no other.
 func compareFindings(t *testing.T, want []corpus.Finding, got []engine.Finding, all bool) {
 	t.Helper()

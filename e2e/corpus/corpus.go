@@ -33,6 +33,39 @@ const (
 	BackstopAllow = "allow"
 )
 
+// Evasions are the ways to get past a check that a case may try.
+var Evasions = []string{
+	EvasionInit, EvasionSidecar, EvasionEphemeral, EvasionEmpty, EvasionDuplicate, EvasionCase, EvasionLookAlike,
+	EvasionImage, EvasionProjected, EvasionSteps, EvasionAnnotation, EvasionHuge, EvasionEnv,
+}
+
+// The evasions. Each hides a fault from a check that does not know of it, and each has a
+// harmless use that a check must not take for a fault.
+const (
+	// EvasionInit, EvasionSidecar and EvasionEphemeral put it into another list of containers.
+	EvasionInit, EvasionSidecar, EvasionEphemeral = "init", "sidecar", "ephemeral"
+	// EvasionEmpty writes null, or something empty, where a value is looked for.
+	EvasionEmpty = "empty"
+	// EvasionDuplicate names two things alike.
+	EvasionDuplicate = "duplicate"
+	// EvasionCase writes a value in the other case.
+	EvasionCase = "case"
+	// EvasionLookAlike writes a letter that only looks like the one that is looked for.
+	EvasionLookAlike = "look-alike"
+	// EvasionImage writes digests and ports where a tag is looked for.
+	EvasionImage = "image"
+	// EvasionProjected projects a credential instead of mounting it.
+	EvasionProjected = "projected"
+	// EvasionSteps goes there in steps that look harmless.
+	EvasionSteps = "steps"
+	// EvasionAnnotation sets by an annotation what has a field.
+	EvasionAnnotation = "annotation"
+	// EvasionHuge puts it behind a lot else.
+	EvasionHuge = "huge"
+	// EvasionEnv brings it along as a variable of a claim.
+	EvasionEnv = "env"
+)
+
 // Finding is a rule and the field that it is about, or a member of that field. The
 // rule may be several with "|" between them: any one of them.
 type Finding struct {
@@ -72,6 +105,8 @@ type Case struct {
 	Offline string
 	// Backstop is the verdict of the ValidatingAdmissionPolicies alone.
 	Backstop string
+	// Evasions are those of Evasions that it tries.
+	Evasions []string
 	// Documents are the states of the object, at least one.
 	Documents []Document
 }
@@ -173,6 +208,8 @@ func (c *Case) comment(line string) error {
 	}
 	lists := map[string]*[]Finding{"expect": &c.Denials, "warn": &c.Warnings}
 	switch {
+	case key == "evasion":
+		c.Evasions = append(c.Evasions, strings.Split(value, ", ")...)
 	case texts[key] != nil:
 		*texts[key] = value
 	case lists[key] != nil:
@@ -187,6 +224,7 @@ func (c *Case) comment(line string) error {
 func (c *Case) check() error {
 	slices.SortFunc(c.Denials, Compare)
 	_, knownNamespace := Namespaces[c.Namespace]
+	unknown := slices.IndexFunc(c.Evasions, func(name string) bool { return !slices.Contains(Evasions, name) })
 	switch {
 	case c.Story == "":
 		return errors.New("say in the first line what the manifest tries")
@@ -196,6 +234,8 @@ func (c *Case) check() error {
 		return errors.New("it is in allow but expects findings that refuse")
 	case !c.Allowed && len(c.Denials) == 0:
 		return errors.New("it is in deny but expects no finding")
+	case unknown >= 0:
+		return fmt.Errorf("there is no evasion %q", c.Evasions[unknown])
 	case !knownNamespace:
 		return fmt.Errorf("there is no namespace %q", c.Namespace)
 	case !slices.Contains([]string{"", "controller"}, c.User):

@@ -5,6 +5,7 @@ package corpus
 
 import (
 	"os"
+	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -20,6 +21,7 @@ func TestAFileThatSaysNothingClearIsRefused(t *testing.T) {
 		"allowed with findings":   {"sandbox/allow/a.yaml", "# Tries.\n# expect: names metadata.name\n" + object, "it is in allow"},
 		"another folder":          {"sandbox/maybe/a.yaml", "# Tries.\n" + object, "move it into allow or deny"},
 		"an unknown namespace":    {"sandbox/allow/a.yaml", "# Tries.\n# namespace: lax\n" + object, `no namespace "lax"`},
+		"an unknown evasion":      {"sandbox/allow/a.yaml", "# Tries.\n# evasion: init, magic\n" + object, `no evasion "magic"`},
 		"an unknown user":         {"sandbox/allow/a.yaml", "# Tries.\n# user: root\n" + object, `no user "root"`},
 		"an unknown verdict":      {"sandbox/allow/a.yaml", "# Tries.\n# backstop: maybe\n" + object, "write deny or allow"},
 		"no YAML":                 {"sandbox/allow/a.yaml", "# Tries.\na: [", "sandbox/allow/a.yaml"},
@@ -31,6 +33,32 @@ func TestAFileThatSaysNothingClearIsRefused(t *testing.T) {
 				t.Errorf("Cases() = %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// Every evasion is tried on every kind, by a manifest that has to be refused and by one
+// that a check which is too eager would refuse. Variables are brought along by claims only.
+func TestEveryEvasionIsTriedOnEveryKind(t *testing.T) {
+	cases, err := Cases(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := map[string]int{}
+	for _, c := range cases {
+		for _, evasion := range c.Evasions {
+			tried[path.Dir(c.Name)+" "+evasion]++
+		}
+	}
+	for _, kind := range []string{"sandbox", "template", "pool", "claim"} {
+		for _, verdict := range []string{"allow", "deny"} {
+			for _, evasion := range Evasions {
+				if evasion != EvasionEnv || kind == "claim" {
+					if wanted := kind + "/" + verdict + " " + evasion; tried[wanted] == 0 {
+						t.Errorf("nothing in %s", wanted)
+					}
+				}
+			}
+		}
 	}
 }
 

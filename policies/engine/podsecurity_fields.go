@@ -134,7 +134,7 @@ func locate(ctx context.Context, subject pod, id policy.CheckID, check policy.Ch
 	whole := detailOf(result)
 	if result.Allowed {
 		whole = ""
-	} else {
+	} else if found = annotated(ctx, subject, string(id), check, &bare); len(found) == 0 {
 		note(whole, base, raw, where.pod)
 	}
 	for _, list := range partsOf(subject.spec) {
@@ -157,6 +157,28 @@ func locate(ctx context.Context, subject pod, id policy.CheckID, check policy.Ch
 	if len(found) == 0 {
 		detail := detailOf(check(&subject.metadata, &subject.spec))
 		found = []violation{{check: string(id), field: base, detail: shorten(detail, maxMessage)}}
+	}
+	return found
+}
+
+// annotated are the annotations by which a Pod without parts fails a check that it passes
+// without them.
+func annotated(ctx context.Context, subject pod, id string, check policy.CheckPodFn, bare *corev1.PodSpec) []violation {
+	if !check(&metav1.ObjectMeta{}, bare).Allowed {
+		return nil
+	}
+	var found []violation
+	for _, key := range slices.Sorted(maps.Keys(subject.metadata.Annotations)) {
+		if ctx.Err() != nil {
+			break
+		}
+		value := subject.metadata.Annotations[key]
+		if result := check(&metav1.ObjectMeta{Annotations: map[string]string{key: value}}, bare); !result.Allowed {
+			found = append(found, violation{
+				check: id, field: subject.path + ".metadata.annotations[" + key + "]",
+				value: shorten(value, maxText), detail: shorten(detailOf(result), maxMessage),
+			})
+		}
 	}
 	return found
 }

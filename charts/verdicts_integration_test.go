@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"slices"
 	"testing"
 
@@ -21,16 +22,34 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/corpus"
 )
 
-// bounded sends the manifests of the corpus that are about the ceilings of tiers. The
-// others go to an installed bundle, with the values of its environment.
-func (s served) bounded(t *testing.T) {
+// inProduction says that the process is to test the values of production. One process
+// runs one webhook: its metrics and controllers have one name each.
+const inProduction = "CORPUS_IN_PRODUCTION"
+
+// The values of production give the verdicts that the corpus states for them.
+func TestServedWithTheValuesOfProduction(t *testing.T) {
+	if os.Getenv(inProduction) != "" {
+		serve(t, "agent-sandbox/values-prod.yaml").verdicts(t, "prod", 15)
+		return
+	}
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServedWithTheValuesOfProduction$", "-test.v") //nolint:gosec // It is this test itself.
+	command.Env = append(os.Environ(), inProduction+"=true")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, output)
+	}
+}
+
+// verdicts sends the manifests of the corpus that are about the values of an environment.
+// The others go to an installed bundle, with the values of its environment.
+func (s served) verdicts(t *testing.T, environment string, fewest int) {
+	t.Helper()
 	cases, err := corpus.Cases(os.DirFS(corpusDir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sent := 0
 	for _, c := range cases {
-		if c.Values != "bounded" || c.Offline != "" {
+		if c.Values != environment || c.Offline != "" {
 			continue
 		}
 		sent++
@@ -56,8 +75,8 @@ func (s served) bounded(t *testing.T) {
 			}
 		})
 	}
-	if sent < 25 {
-		t.Errorf("%d manifests were sent, want at least 25", sent)
+	if sent < fewest {
+		t.Errorf("%d manifests were sent, want at least %d", sent, fewest)
 	}
 }
 

@@ -103,6 +103,7 @@ func TestTheLabelThatNamesTheSandboxBecomesAnAnnotation(t *testing.T) {
 	stock := e.pool()
 	stock.add("pool-1")
 	stock.add("pool-2")
+	stock.offers(2, 2)
 	e.Create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) {
 		c.Labels = map[string]string{keys.SandboxName: "pool-2", "team": "blue"}
 	}))
@@ -145,6 +146,7 @@ func TestAClaimThatLosesEveryMemberSaysSoAndGoesOn(t *testing.T) {
 	for i := range adoptionTries {
 		stock.add(fmt.Sprintf("pool-%d", i))
 	}
+	stock.offers(adoptionTries, adoptionTries)
 	said := e.reasons()
 	e.Create(makeClaim("claim"))
 	e.says(saysNotReady)

@@ -49,7 +49,8 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	t.Helper()
 	e := &environment{
 		Environment: server.NewEnvironment(t),
-		setting:     Settings{Platform: apiserver.Platform(), ConcurrentWorkers: 8, ColdStartAfter: 2 * time.Second},
+		// However slow the machine is, a claim for which there is a member does not start cold.
+		setting: Settings{Platform: apiserver.Platform(), ConcurrentWorkers: 8, ColdStartAfter: time.Hour},
 	}
 	e.node = "node-of-" + e.Namespace
 	for _, edit := range edits {
@@ -165,6 +166,18 @@ func readyStatus() agentsv1beta1.SandboxStatus {
 			},
 		},
 	}
+}
+
+// offers waits until the controller would hand out so many of so many members.
+func (s *stock) offers(want, members int) {
+	s.e.Helper()
+	s.e.Eventually("the controller knows the members", func() error {
+		of, offered := s.e.reconciler.index.Size(s.e.Key(s.pool.Name))
+		if of != members || offered != want {
+			return fmt.Errorf("it would hand out %d of %d, want %d of %d", offered, of, want, members)
+		}
+		return nil
+	})
 }
 
 // report writes the status of a Sandbox as its controller would.

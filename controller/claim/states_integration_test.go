@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
 const (
@@ -39,6 +41,7 @@ func (e *environment) bound(edits ...func(*extensionsv1beta1.SandboxClaim)) *sto
 	e.Helper()
 	stock := e.pool()
 	stock.add("pool-1")
+	stock.offers(1, 1)
 	e.Create(makeClaim("claim", edits...))
 	e.says(saysReady)
 	e.Eventually("the claim is annotated", func() error {
@@ -71,15 +74,10 @@ func TestAnEmptyPoolThatIsNotRefilledStartsTheClaimCold(t *testing.T) {
 
 func TestAClaimWaitsForTheRefillAndIsWokenByIt(t *testing.T) {
 	t.Parallel()
-	e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = time.Hour })
+	e := newEnvironment(t)
 	stock := e.pool()
 	e.Create(makeClaim("claim"))
-	e.Eventually("the claim waits", func() error {
-		if e.reconciler.index.TotalWaiting() != 1 {
-			return errors.New("it does not")
-		}
-		return nil
-	})
+	e.Eventually("the claim waits", func() error { return waits(e) })
 	if got := sayReady(e.claim("claim")); got != "absent" {
 		t.Errorf("while it waits the claim says %q, want nothing", got)
 	}
@@ -121,59 +119,120 @@ func TestAMistakeIsToldOnceAndMendedByTheTemplate(t *testing.T) {
 	e.says(saysNotReady)
 }
 
-func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
+// The older member would be the first to be handed out, and was fit until a moment ago.
+func TestWhatIsNotHealthyNowIsNotHandedOut(t *testing.T) {
 	t.Parallel()
-	cases := map[string]func(*environment, *stock){
-		"a Pod that is not ready now": func(_ *environment, s *stock) {
-			s.add("pool-1", func(_ *agentsv1beta1.Sandbox, p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse })
-		},
-		"a Sandbox that is not ready": func(_ *environment, s *stock) {
-			s.add("pool-1", func(b *agentsv1beta1.Sandbox, _ *corev1.Pod) { b.Status.Conditions[0].Status = metav1.ConditionFalse })
-		},
-		"a Sandbox without an address": func(_ *environment, s *stock) {
-			s.add("pool-1", func(b *agentsv1beta1.Sandbox, _ *corev1.Pod) { b.Status.PodIPs = nil })
-		},
-		"a node that is cordoned": func(e *environment, s *stock) {
+	// Each spoils the member pool-1, and says whether the index knows of it.
+	cases := map[string]struct {
+		spoil func(*environment)
+		known bool
+	}{
+		"a Pod that ceased to be ready": {func(e *environment) {
+			e.reportPod("pool-1", func(s *corev1.PodStatus) { apiserver.SetCondition(s, corev1.PodReady, corev1.ConditionFalse) })
+		}, true},
+		"a Pod that is being deleted": {func(e *environment) {
+			e.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "pool-1"}})
+		}, true},
+		"a Sandbox that ceased to be ready": {func(e *environment) {
+			e.report("pool-1", func(s *agentsv1beta1.SandboxStatus) { s.Conditions[0].Status = metav1.ConditionFalse })
+		}, true},
+		"a Sandbox that lost its address": {func(e *environment) {
+			e.report("pool-1", func(s *agentsv1beta1.SandboxStatus) { s.PodIPs = nil })
+		}, true},
+		"a Sandbox that was suspended": {func(e *environment) {
+			e.editSandbox("pool-1", func(s *agentsv1beta1.Sandbox) { s.Spec.OperatingMode = agentsv1beta1.OperatingModeSuspended })
+		}, true},
+		"a node that is cordoned": {func(e *environment) {
+			e.editNode(func(n *corev1.Node) { n.Spec.Unschedulable = true })
+		}, true},
+		"a node that is being drained": {func(e *environment) {
+			e.editNode(func(n *corev1.Node) {
+				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule})
+			})
+		}, true},
+		"a node that is not ready": {func(e *environment) {
 			node := &corev1.Node{}
 			if err := e.Client.Get(e.Context(), client.ObjectKey{Name: e.node}, node); err != nil {
 				e.Fatal(err)
 			}
-			node.Spec.Unschedulable = true
-			if err := e.Client.Update(e.Context(), node); err != nil {
+			node.Status.Conditions[0].Status = corev1.ConditionUnknown
+			if err := e.Client.Status().Update(e.Context(), node); err != nil {
 				e.Fatal(err)
 			}
-			s.add("pool-1")
-		},
-		"a member that its template no longer describes, under Recreate": func(e *environment, s *stock) {
-			s.add("pool-1")
-			before := s.template.DeepCopy()
-			s.template.Spec.PodTemplate.Spec.Containers[0].Image = "python:3.13-slim"
-			if err := e.Client.Patch(e.Context(), s.template, client.MergeFrom(before)); err != nil {
-				e.Fatal(err)
-			}
+		}, true},
+		"a member that its template no longer describes, under Recreate": {func(e *environment) {
+			apiserver.Change(e.Environment, "template", &template{}, func(t *template) { t.Spec.PodTemplate.Spec.Containers[0].Image = newImage })
 			e.Eventually("the cache has the template", func() error {
 				seen := &template{}
-				if err := e.reconciler.client.Get(e.Context(), client.ObjectKeyFromObject(s.template), seen); err != nil {
+				if err := e.reconciler.client.Get(e.Context(), e.Key("template"), seen); err != nil {
 					return err
 				}
-				if seen.Spec.PodTemplate.Spec.Containers[0].Image != "python:3.13-slim" {
+				if seen.Spec.PodTemplate.Spec.Containers[0].Image != newImage {
 					return errors.New("not yet")
 				}
 				return nil
 			})
-		},
+		}, false},
 	}
-	for name, spoil := range cases {
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = 0 })
-			spoil(e, e.pool(func(_ *template, p *pool) {
+			e := newEnvironment(t)
+			stock := e.pool(func(_ *template, p *pool) {
 				p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: extensionsv1beta1.UpdateStrategyRecreate}
-			}))
+			})
+			stock.add("pool-1")
+			stock.offers(1, 1)
+			tc.spoil(e)
+			offered := 1
+			if tc.known {
+				offered = 0
+			}
+			stock.offers(offered, 1)
+			e.Get("template", stock.template)
+			elsewhere := "other-" + e.node
+			e.MakeNode(elsewhere)
+			stock.add("pool-2", func(_ *agentsv1beta1.Sandbox, p *corev1.Pod) { p.Spec.NodeName = elsewhere })
+			stock.offers(offered+1, 2)
 			e.Create(makeClaim("claim"))
-			e.says(saysNotReady)
-			e.named("claim")
+			e.says(saysReady)
+			e.named("pool-2")
+			if owner := stock.member("pool-1").OwnerReferences[0]; owner.Name != stock.pool.Name {
+				t.Errorf("the member that is not fit belongs to %s", owner.Name)
+			}
 		})
+	}
+}
+
+// newImage is what a template describes after a change.
+const newImage = "python:3.13-slim"
+
+func (e *environment) editSandbox(name string, change func(*agentsv1beta1.Sandbox)) {
+	e.Helper()
+	apiserver.Change(e.Environment, name, &agentsv1beta1.Sandbox{}, change)
+}
+
+// editNode changes the node of the members.
+func (e *environment) editNode(change func(*corev1.Node)) {
+	e.Helper()
+	node := &corev1.Node{}
+	if err := e.Client.Get(e.Context(), client.ObjectKey{Name: e.node}, node); err != nil {
+		e.Fatal(err)
+	}
+	before := node.DeepCopy()
+	change(node)
+	if err := e.Client.Patch(e.Context(), node, client.MergeFrom(before)); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// reportPod writes the status of a Pod as the kubelet would.
+func (e *environment) reportPod(name string, change func(*corev1.PodStatus)) {
+	e.Helper()
+	pod := &corev1.Pod{}
+	e.Get(name, pod)
+	if err := (apiserver.Kubelet{Client: e.Client, Node: e.node}).Report(e.Context(), pod, change); err != nil {
+		e.Fatal(err)
 	}
 }
 
@@ -182,7 +241,6 @@ func TestWhatIsNotHealthyIsNotHandedOut(t *testing.T) {
 func TestAMemberBelowTheFloorOfTheTierIsNotHandedOut(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t, func(e *environment) {
-		e.setting.ColdStartAfter = 0
 		e.setting.Platform.RuntimeClassOrder = []string{"kata", "gvisor", "runc"}
 		tier := e.setting.Platform.Tiers["standard"]
 		tier.RuntimeClass.Floor = "gvisor"
@@ -195,10 +253,13 @@ func TestAMemberBelowTheFloorOfTheTierIsNotHandedOut(t *testing.T) {
 	stock.add("pool-1")
 	stock.add("pool-2", under("runc"))
 	stock.add("pool-3", under("kata"))
+	stock.offers(3, 3)
 	e.Create(makeClaim("claim"))
 	e.says(saysReady)
 	e.named("pool-3")
 	e.Create(makeClaim("second"))
+	e.Eventually("the second claim waits", func() error { return waits(e) })
+	e.jump("second", time.Hour)
 	e.Eventually("the second claim starts cold", func() error {
 		if got := e.claim("second").Status.SandboxStatus.Name; got != "second" {
 			return fmt.Errorf("its Sandbox is %q", got)
@@ -240,17 +301,22 @@ func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
 	e.says(saysMissing)
 	e.named("")
 	e.restart()
+	stock.offers(1, 1)
 	e.jump("claim", 0)
 	e.Eventually("the new controller has looked", func() error {
 		known := &e.reconciler.memory
 		known.mu.Lock()
 		defer known.mu.Unlock()
-		if known.records[client.ObjectKey{Namespace: e.Namespace, Name: "claim"}] == nil {
+		if known.records[e.Key("claim")] == nil {
 			return errors.New("it has not")
 		}
 		return nil
 	})
+	e.stop() // it ends what it has begun
 	e.says(saysMissing)
+	if owner := stock.member("pool-2").OwnerReferences[0]; owner.Name != stock.pool.Name {
+		t.Errorf("another member belongs to %s", owner.Name)
+	}
 }
 
 func TestABoundClaimOutlivesItsPoolAndTemplate(t *testing.T) {
@@ -259,6 +325,18 @@ func TestABoundClaimOutlivesItsPoolAndTemplate(t *testing.T) {
 	stock := e.bound(withPodMetadata(map[string]string{"sandbox.users.io/a": "b"}, nil))
 	e.Delete(stock.pool)
 	e.Delete(stock.template)
+	e.Eventually("the controller has seen that they are gone", func() error {
+		cached := e.reconciler.client
+		for _, err := range []error{
+			cached.Get(e.Context(), client.ObjectKeyFromObject(stock.pool), &pool{}),
+			cached.Get(e.Context(), client.ObjectKeyFromObject(stock.template), &template{}),
+		} {
+			if !apierrors.IsNotFound(err) {
+				return errors.Join(errors.New("it has not"), err)
+			}
+		}
+		return nil
+	})
 	e.edit("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Spec.Lifecycle = &extensionsv1beta1.ClaimLifecycle{} })
 	e.says(saysReady)
 }
@@ -342,15 +420,10 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 	})
 	t.Run("a claim that is never bound gives up", func(t *testing.T) {
 		t.Parallel()
-		e := newEnvironment(t, func(e *environment) { e.setting.ColdStartAfter = time.Hour })
+		e := newEnvironment(t)
 		e.pool()
 		e.Create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.BindTimeout: "5m"} }))
-		e.Eventually("the claim waits", func() error {
-			if e.reconciler.index.TotalWaiting() != 1 {
-				return errors.New("it does not")
-			}
-			return nil
-		})
+		e.Eventually("the claim waits", func() error { return waits(e) })
 		e.jump("claim", 5*time.Minute)
 		e.says(saysExpired)
 	})
@@ -383,6 +456,7 @@ func TestAnAdoptionThatTheClaimNamesAlreadyIsFinished(t *testing.T) {
 	stock := e.pool()
 	stock.add("pool-1")
 	stock.add("pool-2")
+	stock.offers(2, 2)
 	e.Create(makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.SandboxName: "pool-2"} }))
 	e.says(saysReady)
 	e.named("pool-2")

@@ -71,8 +71,10 @@ func TestAClaimGetsAWaitingSandboxOnlyOnceItIsAdmitted(t *testing.T) {
 			t.Run("it waits until that changes", func(t *testing.T) {
 				t.Parallel()
 				o := &oracle{ready: tc.ready, says: tc.says}
-				e := newEnvironment(t, func(e *environment) { e.setting.Verdicts, e.setting.ColdStartAfter = o, time.Hour })
-				e.pool().add("pool-1")
+				e := newEnvironment(t, func(e *environment) { e.setting.Verdicts = o })
+				stock := e.pool()
+				stock.add("pool-1")
+				stock.offers(1, 1)
 				e.Create(makeClaim("claim"))
 				e.Eventually("the claim waits", func() error { return waits(e) })
 				o.tell(true, map[string]verdict.State{"pool-1": verdict.Admitted})
@@ -84,7 +86,9 @@ func TestAClaimGetsAWaitingSandboxOnlyOnceItIsAdmitted(t *testing.T) {
 				t.Parallel()
 				o := &oracle{ready: tc.ready, says: tc.says}
 				e := newEnvironment(t, func(e *environment) { e.setting.Verdicts, e.setting.ColdStartAfter = o, 50*time.Millisecond })
-				e.pool().add("pool-1")
+				stock := e.pool()
+				stock.add("pool-1")
+				stock.offers(1, 1)
 				e.Create(makeClaim("claim"))
 				e.Eventually("the claim has a Sandbox of its own", func() error { return ownSandbox(e) })
 			})

@@ -23,7 +23,9 @@ const saysReady = "True/DependenciesReady: Pod is Ready"
 func TestAWarmClaimCostsTwoWritesUntilReadyAndThreeInAll(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
-	e.pool().add("pool-1")
+	stock := e.pool()
+	stock.add("pool-1")
+	stock.offers(1, 1)
 	e.Create(makeClaim("claim", withPodMetadata(map[string]string{"sandbox.users.io/task": "t1"}, nil), func(c *extensionsv1beta1.SandboxClaim) {
 		c.Labels = map[string]string{keys.CreatedBy: "python-client"}
 	}))

@@ -77,6 +77,35 @@ func TestATenantsPoliciesStayBelowTheCeiling(t *testing.T) {
 	}
 }
 
+// A ceiling with resolvers of its own lets a tenant open these, on their port, and not the
+// cluster's.
+func TestTheCeilingHasTheResolversOfItsProfile(t *testing.T) {
+	backstop := backstop(t, render(t, install{set: []string{
+		"platform.egressProfiles.own.nameservers={192.0.2.53,2001:db8::53}", "platform.tiers.restricted.egress.ceiling=own",
+	}}))
+	policy := func(peer, port string) write {
+		rules := "[{to: [{" + peer + "}], ports: [{port: " + port + ", protocol: UDP}]}]"
+		return write{resource: "networkpolicies.v1.networking.k8s.io", object: ofTenant("{}", rules), tier: "restricted", floor: true}
+	}
+	cases := map[string]struct {
+		write
+		refused bool
+	}{
+		"a resolver":             {policy("ipBlock: {cidr: 192.0.2.53/32}", "53"), false},
+		"a resolver, IPv6":       {policy("ipBlock: {cidr: '2001:db8::53/128'}", "53"), false},
+		"its neighbour":          {policy("ipBlock: {cidr: 192.0.2.54/32}", "53"), true},
+		"another port":           {policy("ipBlock: {cidr: 192.0.2.53/32}", "54"), true},
+		"the cluster's resolver": {policy("namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}, podSelector: {matchLabels: {k8s-app: kube-dns}}", "53"), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := refusals(t, backstop, tc.write); (len(got) == 1) != tc.refused {
+				t.Errorf("refused with %q, want that: %t", got, tc.refused)
+			}
+		})
+	}
+}
+
 // The ranges that the backstop closes are those that the controller closes.
 func TestTheBackstopClosesTheSameRanges(t *testing.T) {
 	data, err := os.ReadFile(chartDir + "/files/closed-ranges.json")

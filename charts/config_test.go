@@ -51,12 +51,15 @@ func TestPlatformConfigurationIsRead(t *testing.T) {
 		"platform.router.namespace=edge", "platform.cluster.dnsAddresses={169.254.20.10}", "platform.cluster.cidrs={10.0.0.0/8}",
 		"platform.egressProfiles.git.rules[0].cidrs={192.0.2.0/24}", "platform.egressProfiles.git.rules[0].ports[0].port=443",
 		"platform.egressProfiles.git.rules[0].ports[0].endPort=444", "platform.tiers.trusted.ingress=namespace",
-		"platform.tiers.trusted.egress.allowed={git}", "platform.tiers.restricted=null",
+		"platform.egressProfiles.git.nameservers={192.0.2.53}", "platform.tiers.trusted.egress.allowed={git}", "platform.tiers.restricted=null",
 		"platform.tiers.trusted.runtimeClass.classes[0].name=kata", "platform.tiers.trusted.runtimeClass.classes[0].hostUsers=false",
 	}
 	p := platform(t, render(t, install{set: all}))
 	if got := p.EgressProfiles["git"].Rules[0].Ports[0]; got.Port.IntValue() != 443 || *got.EndPort != 444 {
 		t.Errorf("the profile of the values has the port %v", got)
+	}
+	if got := p.EgressProfiles["git"].Nameservers; !cmp.Equal(got, []string{"192.0.2.53"}) {
+		t.Errorf("the profile of the values has the resolvers %v", got)
 	}
 	if got := p.Tiers["trusted"].RuntimeClass.Classes; len(got) != 1 || got[0].Name != "kata" || got[0].HostUsers == nil || *got[0].HostUsers {
 		t.Errorf("the RuntimeClasses of the values are %+v, want kata with user namespaces", got)

@@ -41,7 +41,8 @@ func TestProfileThatNamesAService(t *testing.T) {
 	const rule = "platform.egressProfiles.tools.rules[0]."
 	err := release.Install(ctx, nil, rule+"services[0].namespace="+tools, rule+"services[0].name=git", rule+"services[0].ports={http}",
 		"platform.egressProfiles.tools.rules[1].cidrs={203.0.113.0/24}", "platform.egressProfiles.tools.rules[1].ports[0].port=80",
-		"platform.tiers.standard.egress.allowed={none,dns-only,tools}")
+		"platform.egressProfiles.resolving.nameservers={203.0.113.10}",
+		"platform.tiers.standard.egress.allowed={none,dns-only,tools,resolving}")
 	if err != nil {
 		t.Fatalf("upgrade: %v", err)
 	}
@@ -73,6 +74,26 @@ func TestProfileThatNamesAService(t *testing.T) {
 	waitAnswer(ctx, t, ns, question{command: "tcp", target: second}, true)
 	waitAnswer(ctx, t, ns, question{command: "tcp", target: first}, false)
 	waitAnswer(ctx, t, ns, byService, true)
+	asksItsOwnResolver(ctx, t, ns)
+}
+
+// asksItsOwnResolver tells of a profile with resolvers of its own: a Sandbox asks these,
+// which know other names than the cluster's, and reaches nothing else of their host. The
+// cluster's stay closed.
+func asksItsOwnResolver(ctx context.Context, t *testing.T, ns string) {
+	t.Helper()
+	cluster.MustApply(ctx, t, ns, probing("resolving", "resolving", `["/bin/probe", "sleep"]`))
+	cluster.WaitReady(ctx, t, ns, "resolving")
+	elsewhere, clusterDNS := question{command: "dns", target: "known.elsewhere.test"}, question{command: "tcp", target: "10.96.0.10:53"}
+	if code := ask(ctx, t, ns, "control", elsewhere); code != unknownName {
+		t.Fatalf("the cluster's DNS answers %s with %d, so the story proves nothing", elsewhere.target, code)
+	}
+	if code := ask(ctx, t, ns, "control", clusterDNS); code != connected {
+		t.Fatalf("an ordinary Pod cannot reach the cluster's DNS (exit code %d), so the story proves nothing", code)
+	}
+	mustBe(t, ask(ctx, t, ns, "resolving", elsewhere), true)
+	mustBe(t, ask(ctx, t, ns, "resolving", clusterDNS), false)
+	mustBe(t, ask(ctx, t, ns, "resolving", question{command: "tcp", target: publicAddress}), false)
 }
 
 // servingPod runs an ordinary Pod with its name as its label app and returns its address.

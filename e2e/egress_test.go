@@ -41,7 +41,9 @@ func TestEgressProfiles(t *testing.T) { //nolint:tparallel // Stories run one by
 	dns, public := []string{"dns-only", "public"}, []string{"public"}
 	questions := map[string]question{
 		"a public address":                {"tcp", publicAddress, public},
+		"a public address, UDP":           {"udp", publicAddress, public},
 		"the metadata service":            {"tcp", metadataAddress, nil},
+		"the metadata service, UDP":       {"udp", metadataAddress, nil},
 		"the apiserver's Service":         {"tcp", "10.96.0.1:443", nil},
 		"the apiserver's address":         {"tcp", apiserver, nil},
 		"the kubelet":                     {"tcp", kubelet, nil},

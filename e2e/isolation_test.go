@@ -28,9 +28,10 @@ const probeImage = "agent-sandbox-platform/probe:test"
 
 // Exit codes of the probe.
 const (
-	connected = 0
-	refused   = 10
-	timedOut  = 11
+	connected   = 0
+	refused     = 10
+	timedOut    = 11
+	unknownName = 13
 )
 
 // Code in a Sandbox reaches the internet and the cluster's DNS, and neither another

@@ -146,10 +146,13 @@ func TestResolversFollowTheEgressProfile(t *testing.T) {
 		edit    editTemplate
 		profile config.EgressProfile
 		policy  corev1.DNSPolicy
+		servers []string
 	}{
 		"the internet":                             {profile: config.EgressProfile{DNS: true, Internet: true}, policy: corev1.DNSNone},
 		"the cluster's DNS only":                   {profile: config.EgressProfile{DNS: true}},
 		"nothing at all":                           {profile: config.EgressProfile{}, policy: corev1.DNSNone},
+		"resolvers of the profile's own":           {profile: config.EgressProfile{Nameservers: []string{"192.0.2.53"}}, policy: corev1.DNSNone, servers: []string{"192.0.2.53"}},
+		"the internet, and resolvers of its own":   {profile: config.EgressProfile{Internet: true, Nameservers: []string{"192.0.2.53"}}, policy: corev1.DNSNone},
 		"the user's policy stands":                 {edit: dnsPolicy(corev1.DNSDefault), policy: corev1.DNSDefault},
 		"the user's policy stands beside DNS only": {edit: dnsPolicy(corev1.DNSNone), profile: config.EgressProfile{DNS: true}, policy: corev1.DNSNone},
 		"rules of the template's own": {edit: func(t *extensionsv1beta1.SandboxTemplate) {
@@ -171,6 +174,9 @@ func TestResolversFollowTheEgressProfile(t *testing.T) {
 			}
 			if policy := got.Spec.PodTemplate.Spec.DNSPolicy; policy != tc.policy {
 				t.Errorf("dnsPolicy = %q, want %q", policy, tc.policy)
+			}
+			if servers := got.Spec.PodTemplate.Spec.DNSConfig; tc.servers != nil && !cmp.Equal(tc.servers, servers.Nameservers) {
+				t.Errorf("nameservers = %v, want %v", servers, tc.servers)
 			}
 		})
 	}

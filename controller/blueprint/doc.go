@@ -17,8 +17,8 @@
 // # Decisions
 //
 // 2026-11-29: The contract's public resolvers are set unless the egress profile opens
-// the cluster's DNS servers and not the internet: there they could not be reached,
-// and the cluster's own are what the profile is for.
+// the cluster's DNS servers, or resolvers of its own, and not the internet: there they
+// could not be reached, and what it opens is what the profile is for.
 //
 // 2026-11-29: The annotations of the platform that a user may set on a template go to
 // each Sandbox made from it. A change of them later makes no member stale: it reaches

@@ -19,7 +19,9 @@ func rendered(template *extensionsv1beta1.SandboxTemplate, opts Options) (*agent
 	if err != nil {
 		return nil, err
 	}
-	return fromResult(effective.OfPool(source), template, opts)
+	result := effective.OfPool(source)
+	result.FollowProfile(opts.Profile, source)
+	return fromResult(result, template)
 }
 
 // renderedFor is the same with what a claim adds.
@@ -38,10 +40,11 @@ func renderedFor(
 	if len(result.Errors) > 0 {
 		return nil, &RefusalError{Errors: result.Errors}
 	}
-	return fromResult(result, template, opts)
+	result.FollowProfile(opts.Profile, source)
+	return fromResult(result, template)
 }
 
-func fromResult(result effective.Result, template *extensionsv1beta1.SandboxTemplate, opts Options) (*agentsv1beta1.Sandbox, error) {
+func fromResult(result effective.Result, template *extensionsv1beta1.SandboxTemplate) (*agentsv1beta1.Sandbox, error) {
 	var parts agentsv1beta1.SandboxBlueprint
 	whole := map[string]any{"podTemplate": result.Pod, "volumeClaimTemplates": result.VolumeClaimTemplates}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole, &parts); err != nil {
@@ -50,7 +53,6 @@ func fromResult(result effective.Result, template *extensionsv1beta1.SandboxTemp
 	if template.Spec.Service != nil {
 		parts.Service = new(*template.Spec.Service)
 	}
-	followProfile(&parts, template, opts)
 	return &agentsv1beta1.Sandbox{
 		ObjectMeta: fromTemplate(template),
 		Spec: agentsv1beta1.SandboxSpec{
@@ -59,16 +61,6 @@ func fromResult(result effective.Result, template *extensionsv1beta1.SandboxTemp
 			OperatingMode:    agentsv1beta1.OperatingModeRunning,
 		},
 	}, nil
-}
-
-// followProfile leaves a Pod the cluster's resolvers where its profile opens them and
-// not the internet, on which the contract's public ones lie.
-func followProfile(parts *agentsv1beta1.SandboxBlueprint, template *extensionsv1beta1.SandboxTemplate, opts Options) {
-	open := template.Spec.PodTemplate.Spec.DNSPolicy == "" && template.Spec.NetworkPolicy == nil
-	if open && opts.Profile.DNS && !opts.Profile.Internet {
-		parts.PodTemplate.Spec.DNSPolicy = ""
-		parts.PodTemplate.Spec.DNSConfig = template.Spec.PodTemplate.Spec.DNSConfig.DeepCopy()
-	}
 }
 
 func asJSON(object any) (map[string]any, error) {

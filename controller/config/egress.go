@@ -19,6 +19,9 @@ import (
 type EgressProfile struct {
 	// DNS allows the cluster's DNS servers.
 	DNS bool `json:"dns,omitempty"`
+	// Nameservers are addresses of resolvers for a profile without DNS. It allows them, and
+	// Pods that choose no DNS of their own ask them.
+	Nameservers []string `json:"nameservers,omitempty"`
 	// Internet allows every address that is neither private nor special nor the
 	// cluster's own.
 	Internet bool `json:"internet,omitempty"`
@@ -65,8 +68,17 @@ type EgressPort struct {
 	EndPort *int32 `json:"endPort,omitempty"`
 }
 
+// maxNameservers is how many a Pod may have.
+const maxNameservers = 3
+
 func validateProfile(e EgressProfile, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := validateAddresses(e.Nameservers, at.Child("nameservers"))
+	if e.DNS && len(e.Nameservers) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("nameservers"), "with dns the cluster's own DNS answers: remove these, or dns"))
+	}
+	if len(e.Nameservers) > maxNameservers {
+		errs = append(errs, field.TooMany(at.Child("nameservers"), len(e.Nameservers), maxNameservers))
+	}
 	for i, rule := range e.Rules {
 		errs = append(errs, validateRule(rule, at.Child("rules").Index(i))...)
 	}

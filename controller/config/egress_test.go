@@ -57,3 +57,30 @@ func TestRulesOfProfiles(t *testing.T) {
 		})
 	}
 }
+
+func TestResolversOfProfiles(t *testing.T) {
+	cases := map[string]struct {
+		profile string
+		// want are parts of the error; none for a profile that is right.
+		want []string
+	}{
+		"addresses of both families": {"{internet: true, nameservers: [192.0.2.53, '2001:db8::53']}", nil},
+		"a name":                     {"{nameservers: [dns.test]}", []string{"nameservers[0]", "dns.test", "write an IP address"}},
+		"a zone":                     {"{nameservers: ['fe80::1%eth0']}", []string{"nameservers[0]", "write an IP address"}},
+		"beside the cluster's":       {"{dns: true, nameservers: [192.0.2.53]}", []string{"nameservers", "remove these, or dns"}},
+		"more than a Pod can have":   {"{nameservers: [192.0.2.1, 192.0.2.2, 192.0.2.3, 192.0.2.4]}", []string{"nameservers", "at most 3"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Parse([]byte(strings.Replace(valid, "none: {}", "none: "+tc.profile, 1)))
+			if (err == nil) != (len(tc.want) == 0) {
+				t.Fatalf("Parse() = %v, want an error: %t", err, len(tc.want) > 0)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("Parse() = %q, want it to name %q", err, part)
+				}
+			}
+		})
+	}
+}

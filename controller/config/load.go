@@ -64,11 +64,7 @@ func (p *Platform) Validate() field.ErrorList {
 	}
 	cluster := field.NewPath("cluster")
 	errs = append(errs, validateCIDRs(p.Cluster.CIDRs, cluster.Child("cidrs"))...)
-	for i, address := range p.Cluster.DNSAddresses {
-		if _, err := netip.ParseAddr(address); err != nil {
-			errs = append(errs, field.Invalid(cluster.Child("dnsAddresses").Index(i), address, "write an IP address"))
-		}
-	}
+	errs = append(errs, validateAddresses(p.Cluster.DNSAddresses, cluster.Child("dnsAddresses"))...)
 	errs = append(errs, validatePeer(p.Cluster.DNS, cluster.Child("dns"))...)
 	return append(errs, validatePeer(p.Router, field.NewPath("router"))...)
 }
@@ -86,6 +82,16 @@ func (p *Platform) validateProfileName(name string, at *field.Path) field.ErrorL
 		return nil
 	}
 	return field.ErrorList{field.NotSupported(at, name, sortedKeys(p.EgressProfiles))}
+}
+
+func validateAddresses(addresses []string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, text := range addresses {
+		if address, err := netip.ParseAddr(text); err != nil || address.Zone() != "" {
+			errs = append(errs, field.Invalid(at.Index(i), text, "write an IP address"))
+		}
+	}
+	return errs
 }
 
 // validateCIDRs wants the canonical form: host bits that are set would be read as

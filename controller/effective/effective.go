@@ -99,12 +99,9 @@ func secure(pod, template map[string]any) {
 	if spec["automountServiceAccountToken"] == nil {
 		spec["automountServiceAccountToken"] = false
 	}
-	from := objectAt(template, "spec")
-	management, _ := from["networkPolicyManagement"].(string)
-	managed := management == "" || management == "Managed"
-	if policy, _ := spec["dnsPolicy"].(string); managed && from["networkPolicy"] == nil && policy == "" {
-		spec["dnsPolicy"] = "None"
-		spec["dnsConfig"] = map[string]any{"nameservers": []any{"8.8.8.8", "1.1.1.1"}}
+	if policy, _ := spec[fieldDNSPolicy].(string); opensByProfile(template) && policy == "" {
+		spec[fieldDNSPolicy] = dnsNone
+		spec[fieldDNSConfig] = map[string]any{fieldNameservers: []any{"8.8.8.8", "1.1.1.1"}}
 	}
 }
 

@@ -148,6 +148,9 @@ func egress(profile config.EgressProfile, cluster config.Cluster) []networkingv1
 	if profile.DNS {
 		rules = append(rules, dnsRule(cluster))
 	}
+	if len(profile.Nameservers) > 0 {
+		rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: hosts(profile.Nameservers), Ports: dnsPorts()})
+	}
 	if profile.Internet {
 		rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: internet(cluster.CIDRs)})
 	}
@@ -158,20 +161,29 @@ func egress(profile config.EgressProfile, cluster config.Cluster) []networkingv1
 }
 
 func dnsRule(cluster config.Cluster) networkingv1.NetworkPolicyEgressRule {
-	to := []networkingv1.NetworkPolicyPeer{podsOf(cluster.DNS)}
-	for _, text := range cluster.DNSAddresses {
+	return networkingv1.NetworkPolicyEgressRule{
+		To:    append([]networkingv1.NetworkPolicyPeer{podsOf(cluster.DNS)}, hosts(cluster.DNSAddresses)...),
+		Ports: dnsPorts(),
+	}
+}
+
+func dnsPorts() []networkingv1.NetworkPolicyPort {
+	return []networkingv1.NetworkPolicyPort{
+		port(corev1.ProtocolUDP, intstr.FromInt32(dnsPort), nil),
+		port(corev1.ProtocolTCP, intstr.FromInt32(dnsPort), nil),
+	}
+}
+
+// hosts are single addresses as peers.
+func hosts(addresses []string) []networkingv1.NetworkPolicyPeer {
+	var peers []networkingv1.NetworkPolicyPeer
+	for _, text := range addresses {
 		if address, err := netip.ParseAddr(text); err == nil { // the configuration was checked when it was read
 			host := netip.PrefixFrom(address, address.BitLen())
-			to = append(to, networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: host.String()}})
+			peers = append(peers, networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: host.String()}})
 		}
 	}
-	return networkingv1.NetworkPolicyEgressRule{
-		To: to,
-		Ports: []networkingv1.NetworkPolicyPort{
-			port(corev1.ProtocolUDP, intstr.FromInt32(dnsPort), nil),
-			port(corev1.ProtocolTCP, intstr.FromInt32(dnsPort), nil),
-		},
-	}
+	return peers
 }
 
 func customRule(rule config.EgressRule) networkingv1.NetworkPolicyEgressRule {

@@ -111,6 +111,15 @@ func TestProfileEgress(t *testing.T) {
 				Ports: dnsPorts,
 			}},
 		},
+		"resolvers of the profile's own, and not the cluster's": {
+			profile: config.EgressProfile{Nameservers: []string{"192.0.2.53", "2001:db8::53"}}, resolvers: []string{"169.254.20.10"},
+			want: []networkingv1.NetworkPolicyEgressRule{{
+				To: []networkingv1.NetworkPolicyPeer{
+					{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.53/32"}}, {IPBlock: &networkingv1.IPBlock{CIDR: "2001:db8::53/128"}},
+				},
+				Ports: dnsPorts,
+			}},
+		},
 		"a rule opens its ranges, less its exceptions, on its ports": {
 			profile: config.EgressProfile{Rules: []config.EgressRule{{
 				CIDRs:  []string{"203.0.113.0/24", "2001:db8::/32"},

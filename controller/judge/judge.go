@@ -16,6 +16,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/defaults"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/effective"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/validation"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -138,6 +139,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 		}
 	}
 	pod := effectiveOf(q, template, known)
+	j.followProfile(&pod, q, template, known)
 	now := j.Clock.Now()
 	findings := ofFaults(validation.Validate(validation.Input{
 		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old,
@@ -199,6 +201,24 @@ func effectiveOf(q Question, template map[string]any, known Facts) effective.Res
 		defaults.Harden(pod.Pod, known.Tier, known.Classes.Usable)
 	}
 	return pod
+}
+
+// followProfile shows the Pod with the resolvers of the egress profile under which it
+// will run. A profile that the tier does not allow is told of by validation.
+func (j *Judge) followProfile(pod *effective.Result, q Question, template map[string]any, known Facts) {
+	asks := q.Object
+	switch {
+	case template != nil:
+		asks = template
+	case q.Kind != engine.KindSandbox || textAt(q.Object, "metadata", "annotations", keys.SandboxTemplateRef) != "":
+		return // a template's own Pod follows when it is made, and that of a Sandbox made from one did
+	}
+	choice, invalid := isolation.Choose(j.Platform, isolation.Subject{
+		TierLabel: known.Namespace.Labels[keys.Tier], Profile: textAt(asks, "metadata", "annotations", keys.EgressProfile),
+	})
+	if invalid == nil {
+		pod.FollowProfile(j.Platform.EgressProfiles[choice.Profile], template)
+	}
 }
 
 // documentOf is the object together with the Pod that it borrows.

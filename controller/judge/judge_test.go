@@ -133,3 +133,45 @@ func TestWhatIsStoredIsJudgedAsIfItWereCreatedToday(t *testing.T) {
 		})
 	}
 }
+
+// Rules see the resolvers that the Pod will ask, which the egress profile decides.
+func TestRulesSeeTheResolversOfTheProfile(t *testing.T) {
+	ours := []any{"192.0.2.53"}
+	made := map[string]any{"name": "s", "annotations": map[string]any{"agents.x-k8s.io/sandbox-template-ref": "python"}}
+	asks := map[string]any{"name": "s", "annotations": map[string]any{"platform.agents.x-k8s.io/egress-profile": "none"}}
+	cases := map[string]struct {
+		kind     string
+		object   map[string]any
+		template map[string]any
+		want     any
+	}{
+		"a Sandbox of its own":             {kind: "Sandbox", object: sandbox(map[string]any{"name": "s"}, hardened()), want: ours},
+		"a Sandbox of another profile":     {kind: "Sandbox", object: sandbox(asks, hardened())},
+		"a Sandbox made from a template":   {kind: "Sandbox", object: sandbox(made, hardened())},
+		"a template, which runs nothing":   {kind: "SandboxTemplate", object: sandbox(map[string]any{"name": "s"}, hardened())},
+		"a pool":                           {kind: "SandboxWarmPool", object: map[string]any{}, template: sandbox(map[string]any{"name": "t"}, hardened()), want: ours},
+		"a pool, of a template that asks":  {kind: "SandboxWarmPool", object: map[string]any{}, template: sandbox(asks, hardened()), want: []any{"8.8.8.8", "1.1.1.1"}},
+		"a claim":                          {kind: "SandboxClaim", object: map[string]any{}, template: sandbox(map[string]any{"name": "t"}, hardened()), want: ours},
+		"a claim of a pool that has none":  {kind: "SandboxClaim", object: map[string]any{}},
+		"a Sandbox that chose for himself": {kind: "Sandbox", object: sandbox(map[string]any{"name": "s"}, map[string]any{"dnsPolicy": "Default"})},
+	}
+	j := judgeOf(nil, "open")
+	j.Platform.EgressProfiles = map[string]config.EgressProfile{"none": {}, "own": {Nameservers: []string{"192.0.2.53"}}}
+	j.Platform.Tiers["open"] = config.Tier{Egress: config.TierEgress{Profile: "own", Allowed: []string{"none"}}}
+	facts, err := j.Facts(t.Context(), "team")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			q := Question{Kind: tc.kind, Object: tc.object}
+			pod := effectiveOf(q, tc.template, facts)
+			j.followProfile(&pod, q, tc.template, facts)
+			spec, _ := pod.Pod["spec"].(map[string]any)
+			dns, _ := spec["dnsConfig"].(map[string]any)
+			if diff := cmp.Diff(tc.want, dns["nameservers"]); diff != "" {
+				t.Errorf("nameservers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
@@ -97,7 +98,7 @@ func TestApplyMetadata(t *testing.T) {
 	old := makeSandbox(withPodMetadata(map[string]string{"team": "blue", "app": "x"}, map[string]string{"note": "hello"}),
 		withLabels(map[string]string{keys.WarmPoolSandbox: "pool"}), controlledBy("SandboxWarmPool"))
 	made := func() *corev1.Pod {
-		pod := buildPod(old, isolation.Choice{Profile: "public", Ingress: isolation.IngressNamespace})
+		pod := buildPod(old, isolation.Choice{Profile: "public", Ingress: isolation.IngressNamespace}, config.EgressProfile{})
 		pod.Labels["injected"], pod.Annotations["injected"] = "mesh", "mesh"
 		return pod
 	}
@@ -164,7 +165,7 @@ func TestApplyMetadata(t *testing.T) {
 
 func TestPodOfATemplateHasTheLabelsOfItsPolicyAndOfNoProfile(t *testing.T) {
 	sandbox := makeSandbox(withLabels(map[string]string{keys.SandboxTemplateRefHash: "template"}), controlledBy("SandboxWarmPool"))
-	pod := buildPod(sandbox, isolation.Choice{Profile: "public", Ingress: isolation.IngressNamespace})
+	pod := buildPod(sandbox, isolation.Choice{Profile: "public", Ingress: isolation.IngressNamespace}, config.EgressProfile{})
 	chosen := isolation.Choice{Profile: "public", Ingress: isolation.IngressNamespace, Template: "python"}
 	if !desiredPodMetadata(sandbox, chosen).applyTo(pod) {
 		t.Fatal("applyTo() changed nothing")

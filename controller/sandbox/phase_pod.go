@@ -94,11 +94,16 @@ func (r *Reconciler) trackPodName(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// podOf is the Pod that the Sandbox is to have. Its isolation was chosen before.
+func (r *Reconciler) podOf(s *scope) *corev1.Pod {
+	return buildPod(s.sandbox, s.choice, r.settings.Current().EgressProfiles[s.choice.Profile])
+}
+
 func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 	if !s.isolated || !s.volumesReady {
 		return nil // the phase that failed has said so
 	}
-	pod := buildPod(s.sandbox, s.choice)
+	pod := r.podOf(s)
 	lifetime.Note(pod, s.tier)
 	if err := r.checkFloor(ctx, s, pod); err != nil {
 		return err
@@ -159,7 +164,7 @@ func (r *Reconciler) adoptPod(ctx context.Context, s *scope) error {
 	if !s.isolated || !s.volumesReady {
 		return nil
 	}
-	want := buildPod(s.sandbox, s.choice)
+	want := r.podOf(s)
 	if err := r.checkFloor(ctx, s, want); err != nil {
 		return err
 	}

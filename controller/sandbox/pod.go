@@ -5,6 +5,7 @@ package sandbox
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
@@ -64,8 +66,8 @@ func decideSuspendedPod(s *scope) podAction {
 	return podNone
 }
 
-// buildPod makes the Pod of a Sandbox.
-func buildPod(sandbox *agentsv1beta1.Sandbox, choice isolation.Choice) *corev1.Pod {
+// buildPod makes the Pod of a Sandbox. The profile is that of the choice.
+func buildPod(sandbox *agentsv1beta1.Sandbox, choice isolation.Choice, profile config.EgressProfile) *corev1.Pod {
 	metadata := desiredPodMetadata(sandbox, choice)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -81,7 +83,25 @@ func buildPod(sandbox *agentsv1beta1.Sandbox, choice isolation.Choice) *corev1.P
 	if pod.Spec.AutomountServiceAccountToken == nil {
 		pod.Spec.AutomountServiceAccountToken = new(false)
 	}
+	if choice.Template == "" { // the resolvers of the others were set when they were made
+		setResolvers(&pod.Spec, profile)
+	}
 	return pod
+}
+
+// setResolvers gives a Pod whose owner chose no DNS the resolvers of its egress profile,
+// as effective.Result.FollowProfile shows them to the rules.
+func setResolvers(spec *corev1.PodSpec, profile config.EgressProfile) {
+	if spec.DNSPolicy != "" || profile.DNS || len(profile.Nameservers) == 0 {
+		return
+	}
+	spec.DNSPolicy = corev1.DNSNone
+	if spec.DNSConfig == nil {
+		spec.DNSConfig = &corev1.PodDNSConfig{}
+	}
+	if len(spec.DNSConfig.Nameservers) == 0 {
+		spec.DNSConfig.Nameservers = slices.Clone(profile.Nameservers)
+	}
 }
 
 // specDifferences names the fields in which a running Pod is not what the apiserver

@@ -9,9 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/effective"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
@@ -114,7 +117,7 @@ func TestBuildPod(t *testing.T) {
 		}
 	})
 	before := sandbox.DeepCopy()
-	pod := buildPod(sandbox, isolation.Choice{Profile: "public"})
+	pod := buildPod(sandbox, isolation.Choice{Profile: "public"}, config.EgressProfile{})
 
 	claim := func(name string) corev1.Volume {
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
@@ -146,9 +149,60 @@ func TestBuildPod(t *testing.T) {
 
 func TestBuildPodNeverTurnsTheTokenOnOrOff(t *testing.T) {
 	sandbox := makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Spec.PodTemplate.Spec.AutomountServiceAccountToken = new(true) })
-	pod := buildPod(sandbox, isolation.Choice{})
+	pod := buildPod(sandbox, isolation.Choice{}, config.EgressProfile{})
 	if !*pod.Spec.AutomountServiceAccountToken {
 		t.Error("an explicit true became false; the floor is to refuse it")
+	}
+}
+
+// The Pod of a Sandbox that was made from no template asks the resolvers of its profile,
+// and the rules were shown the same Pod.
+func TestPodAsksTheResolversOfItsProfile(t *testing.T) {
+	ours := config.EgressProfile{Internet: true, Nameservers: []string{"192.0.2.53", "2001:db8::53"}}
+	chosen := func(policy corev1.DNSPolicy, own *corev1.PodDNSConfig) corev1.PodSpec {
+		return corev1.PodSpec{DNSPolicy: policy, DNSConfig: own}
+	}
+	searching := func(servers ...string) *corev1.PodDNSConfig {
+		return &corev1.PodDNSConfig{Nameservers: servers, Searches: []string{"corp.test"}}
+	}
+	cases := map[string]struct {
+		spec    corev1.PodSpec
+		choice  isolation.Choice
+		profile config.EgressProfile
+		want    corev1.PodSpec
+	}{
+		"the profile's resolvers":                    {profile: ours, want: chosen(corev1.DNSNone, &corev1.PodDNSConfig{Nameservers: ours.Nameservers})},
+		"the cluster's where the profile opens them": {profile: config.EgressProfile{DNS: true}},
+		"the cluster's where there are no others":    {profile: config.EgressProfile{Internet: true}},
+		"the user's policy stands":                   {spec: chosen(corev1.DNSDefault, nil), profile: ours, want: chosen(corev1.DNSDefault, nil)},
+		"the user's search list stays":               {spec: chosen("", searching()), profile: ours, want: chosen(corev1.DNSNone, searching(ours.Nameservers...))},
+		"the user's own resolvers stay":              {spec: chosen("", searching("192.0.2.1")), profile: ours, want: chosen(corev1.DNSNone, searching("192.0.2.1"))},
+		"a template's Pod has what it was made with": {choice: isolation.Choice{Template: "python"}, profile: ours},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sandbox := makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Spec.PodTemplate.Spec = *tc.spec.DeepCopy() })
+			got := buildPod(sandbox, tc.choice, tc.profile)
+			if diff := cmp.Diff(tc.want, chosen(got.Spec.DNSPolicy, got.Spec.DNSConfig)); diff != "" {
+				t.Errorf("DNS (-want +got):\n%s", diff)
+			}
+			if tc.choice.Template != "" {
+				return
+			}
+			object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(sandbox)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown := effective.OfOwn(object)
+			shown.FollowProfile(tc.profile, nil)
+			var spec corev1.PodSpec
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(shown.Pod["spec"].(map[string]any), &spec); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, chosen(spec.DNSPolicy, spec.DNSConfig)); diff != "" {
+				t.Errorf("DNS as the rules see it (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

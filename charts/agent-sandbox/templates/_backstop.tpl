@@ -182,15 +182,22 @@ of a literal to be of one type, so everything is a list of strings. Each rule ha
 {{- define "agent-sandbox.ceilingRules" -}}
 {{- $rules := list -}}
 {{- $cluster := .root.Values.platform.cluster -}}
+{{- $dnsPorts := list (dict "protocol" (list "UDP" "TCP") "first" (list "53") "last" (list "53")) -}}
 {{- if .profile.dns -}}
 {{- $blocks := list -}}
 {{- range $cluster.dnsAddresses -}}
-{{- $blocks = append $blocks (dict "cidr" (list (printf "%s/%s" . (ternary "128" "32" (contains ":" .)))) "except" list) -}}
+{{- $blocks = append $blocks (include "agent-sandbox.host" . | fromJson) -}}
 {{- end -}}
 {{- $namespace := list (printf "kubernetes.io/metadata.name=%s" $cluster.dns.namespace) -}}
 {{- $pods := list (dict "own" list "namespace" $namespace "labels" (include "agent-sandbox.pairs" $cluster.dns.podLabels | fromJsonArray)) -}}
-{{- $ports := list (dict "protocol" (list "UDP" "TCP") "first" (list "53") "last" (list "53")) -}}
-{{- $rules = append $rules (dict "blocks" $blocks "pods" $pods "ports" $ports) -}}
+{{- $rules = append $rules (dict "blocks" $blocks "pods" $pods "ports" $dnsPorts) -}}
+{{- end -}}
+{{- with .profile.nameservers -}}
+{{- $blocks := list -}}
+{{- range . -}}
+{{- $blocks = append $blocks (include "agent-sandbox.host" . | fromJson) -}}
+{{- end -}}
+{{- $rules = append $rules (dict "blocks" $blocks "pods" list "ports" $dnsPorts) -}}
 {{- end -}}
 {{- if .profile.internet -}}
 {{- $closed := concat (.root.Files.Get "files/closed-ranges.json" | fromJsonArray) $cluster.cidrs -}}
@@ -205,6 +212,13 @@ of a literal to be of one type, so everything is a list of strings. Each rule ha
 {{- $rules = append $rules (include "agent-sandbox.ceilingRule" . | fromJson) -}}
 {{- end -}}
 {{- toJson $rules -}}
+{{- end -}}
+
+{{/*
+One address as a block, for agent-sandbox.ceilingRules. Call with the address.
+*/}}
+{{- define "agent-sandbox.host" -}}
+{{- toJson (dict "cidr" (list (printf "%s/%s" . (ternary "128" "32" (contains ":" .)))) "except" list) -}}
 {{- end -}}
 
 {{/*

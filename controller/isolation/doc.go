@@ -44,6 +44,8 @@
 // stricter or admission was away, keeps its policy without egress: a stricter tier closes
 // at once, and what runs is not torn down.
 //
-// 2026-11-29: The policy of a template that has gone keeps the addresses and Services of
-// that moment, since nobody knows its rules any more.
+// 2026-11-30: The policy of a template that has gone is made again as nodes, the apiserver
+// and Services change, as the others are: its labels record the profile and who may
+// connect. A template's own rules do not depend on these, and stay; should its tier become
+// stricter, its egress is closed for good, since nobody knows the rules any more.
 package isolation

@@ -36,8 +36,8 @@ func Managed(template *extensionsv1beta1.SandboxTemplate) bool {
 }
 
 // Template opens what the template says: its own rules, both directions at once, or
-// else those of the Choice. It selects the contract's label and beside it one that
-// nobody can make collide.
+// else those of the Choice, which its labels record. It selects the contract's label and
+// beside it one that nobody can make collide.
 func Template(template *extensionsv1beta1.SandboxTemplate, c Choice, p *config.Platform) *networkingv1.NetworkPolicy {
 	np := policy(template.Namespace, TemplateName(template.Name), nil, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
 	key := keys.TemplateKey(template.Name)
@@ -50,12 +50,41 @@ func Template(template *extensionsv1beta1.SandboxTemplate, c Choice, p *config.P
 		np.Spec.Ingress, np.Spec.Egress = ownRules(own.DeepCopy())
 		return np
 	}
-	np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{podsOf(p.Router)}}}
+	np.Labels[keys.EgressProfile] = c.Profile
 	if c.Ingress == IngressNamespace {
-		np.Spec.Ingress = append(np.Spec.Ingress, fromNamespace())
+		np.Labels[keys.Ingress] = string(IngressNamespace)
 	}
-	np.Spec.Egress = egress(p.EgressProfiles[c.Profile], p.Cluster)
+	np.Spec.Ingress, np.Spec.Egress = rulesOf(c, p)
 	return np
+}
+
+func rulesOf(c Choice, p *config.Platform) ([]networkingv1.NetworkPolicyIngressRule, []networkingv1.NetworkPolicyEgressRule) {
+	ingress := []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{podsOf(p.Router)}}}
+	if c.Ingress == IngressNamespace {
+		ingress = append(ingress, fromNamespace())
+	}
+	return ingress, egress(p.EgressProfiles[c.Profile], p.Cluster)
+}
+
+// Orphaned is the policy of a template that has gone as it must be now, in a namespace
+// with that tier label: what the profile that its labels name opens today, owned by
+// nobody. Own rules of the template stay what they were, but for egress beyond the ceiling
+// of the tier. A profile that the configuration does not have any more leaves it as it is.
+func Orphaned(policy *networkingv1.NetworkPolicy, tierLabel string, p *config.Platform) *networkingv1.NetworkPolicy {
+	kept := policy.DeepCopy()
+	kept.OwnerReferences = nil
+	if profile := policy.Labels[keys.EgressProfile]; profile != "" {
+		if _, known := p.EgressProfiles[profile]; known {
+			choice := Choice{Profile: profile, Ingress: Ingress(policy.Labels[keys.Ingress])}
+			kept.Spec.Ingress, kept.Spec.Egress = rulesOf(choice, p)
+		}
+		return kept
+	}
+	name, tier, known := p.TierOf(tierLabel)
+	if known && len(Beyond(p, name, tier, kept.Spec.Egress, ownEgress)) > 0 {
+		kept.Spec.Egress = nil
+	}
+	return kept
 }
 
 // ownRules names the protocol where the apiserver would, so that what it stores

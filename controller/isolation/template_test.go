@@ -15,6 +15,7 @@ import (
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
@@ -101,5 +102,61 @@ func TestPoliciesOfATemplateAreTheFloor(t *testing.T) {
 	got := isolation.Policies("team-a", isolation.Choice{Profile: "public", Ingress: isolation.IngressNamespace, Template: "python"}, platform())
 	if diff := cmp.Diff([]*networkingv1.NetworkPolicy{isolation.Floor("team-a")}, got); diff != "" {
 		t.Errorf("Policies() (-want +got):\n%s", diff)
+	}
+}
+
+// What a template that has gone left follows the network as it is now, by what its labels
+// record; rules of its own do not depend on the network, but on the tier.
+func TestPolicyOfATemplateThatHasGone(t *testing.T) {
+	now := platform()
+	now.Cluster.CIDRs = append(now.Cluster.CIDRs, "198.51.100.7/32")
+	now.Tiers["closed"] = config.Tier{Egress: config.TierEgress{Profile: "none", Ceiling: "public"}}
+	owned := []metav1.OwnerReference{{Name: "python"}}
+	own := func(cidr string) *extensionsv1beta1.NetworkPolicySpec {
+		return &extensionsv1beta1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{
+			{To: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: cidr}}}},
+		}}
+	}
+	profiled := func(profile string, p *config.Platform) *networkingv1.NetworkPolicy {
+		return isolation.Template(makeTemplate("python", nil), isolation.Choice{Profile: profile, Ingress: isolation.IngressNamespace}, p)
+	}
+	ruled := func(rules *extensionsv1beta1.NetworkPolicySpec) *networkingv1.NetworkPolicy {
+		return isolation.Template(makeTemplate("python", rules), isolation.Choice{}, platform())
+	}
+	closed := func(cidr string) *networkingv1.NetworkPolicy {
+		policy := ruled(own(cidr))
+		policy.Spec.Egress = nil
+		return policy
+	}
+	gone := profiled("public", platform())
+	gone.Labels[keys.EgressProfile] = "gone"
+	cases := map[string]struct {
+		left *networkingv1.NetworkPolicy
+		tier string
+		want *networkingv1.NetworkPolicy
+	}{
+		"a node came":                          {profiled("public", platform()), "", profiled("public", now)},
+		"nothing that concerns it":             {profiled("none", platform()), "", profiled("none", now)},
+		"its profile is not configured":        {gone, "", gone},
+		"rules of its own":                     {ruled(own("10.0.0.0/8")), "", ruled(own("10.0.0.0/8"))},
+		"rules of its own below a ceiling":     {ruled(own("192.0.2.0/24")), "closed", ruled(own("192.0.2.0/24"))},
+		"rules of its own beyond a ceiling":    {ruled(own("10.0.0.0/8")), "closed", closed("10.0.0.0/8")},
+		"rules of its own in an unknown tier":  {ruled(own("10.0.0.0/8")), "unheard-of", ruled(own("10.0.0.0/8"))},
+		"rules of its own that covered a node": {ruled(own("198.51.100.0/24")), "closed", closed("198.51.100.0/24")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.left.OwnerReferences = owned
+			before := tc.left.DeepCopy()
+			got := isolation.Orphaned(tc.left, tc.tier, now)
+			tc.want = tc.want.DeepCopy()
+			tc.want.OwnerReferences = nil
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Orphaned() (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, tc.left); diff != "" {
+				t.Errorf("the policy of the cache was changed (-before +after):\n%s", diff)
+			}
+		})
 	}
 }

@@ -13,6 +13,8 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
 // Keeper writes NetworkPolicies.
@@ -92,6 +94,9 @@ func mend(got, want *networkingv1.NetworkPolicy) bool {
 	if got.Labels == nil {
 		got.Labels = map[string]string{}
 	}
+	for _, key := range isolation.ChoiceLabels() {
+		delete(got.Labels, key)
+	}
 	maps.Copy(got.Labels, want.Labels)
 	got.OwnerReferences = want.DeepCopy().OwnerReferences
 	got.Spec = *want.Spec.DeepCopy()
@@ -103,6 +108,11 @@ func mend(got, want *networkingv1.NetworkPolicy) bool {
 func holds(got, want *networkingv1.NetworkPolicy) bool {
 	for key, value := range want.Labels {
 		if set, there := got.Labels[key]; !there || set != value {
+			return false
+		}
+	}
+	for _, key := range isolation.ChoiceLabels() { // another's choice would outlive its template
+		if _, there := got.Labels[key]; there && want.Labels[key] == "" {
 			return false
 		}
 	}

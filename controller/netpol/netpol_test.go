@@ -28,6 +28,7 @@ func TestMend(t *testing.T) {
 		"a narrower selector":   {func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector.MatchLabels["app"] = "x" }, true},
 		"one type fewer":        {func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = p.Spec.PolicyTypes[:1] }, true},
 		"our mark taken off":    {func(p *networkingv1.NetworkPolicy) { p.Labels = nil }, true},
+		"another's choice":      {func(p *networkingv1.NetworkPolicy) { p.Labels[keys.EgressProfile] = "public" }, true},
 		"an owner to die with":  {func(p *networkingv1.NetworkPolicy) { p.OwnerReferences = []metav1.OwnerReference{{Name: "x"}} }, true},
 	}
 	for name, tc := range cases {

@@ -9,6 +9,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -59,14 +60,13 @@ func owners(template *extensionsv1beta1.SandboxTemplate, floor *networkingv1.Net
 	}
 }
 
-// Orphan keeps the policy of a template that has gone, owned by nobody: the floor,
-// its last owner, may be deleted by an administrator and made again.
-func (k *Keeper) Orphan(ctx context.Context, namespace, template string) error {
-	got, err := k.held(ctx, namespace, template)
-	if err != nil || got == nil || len(got.OwnerReferences) == 0 {
+// Orphan keeps the policy of a template that has gone, as isolation.Orphaned says. Nobody
+// owns it: the floor, its last owner, may be deleted by an administrator and made again.
+func (k *Keeper) Orphan(ctx context.Context, key types.NamespacedName, tierLabel string, p *config.Platform) error {
+	got, err := k.held(ctx, key.Namespace, key.Name)
+	if err != nil || got == nil || !mend(got, isolation.Orphaned(got, tierLabel, p)) {
 		return err
 	}
-	got.OwnerReferences = nil
 	if err := k.client.Update(ctx, got, k.owner); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("keep NetworkPolicy %q: %w", got.Name, err)
 	}

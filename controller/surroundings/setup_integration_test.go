@@ -14,10 +14,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
@@ -58,14 +55,7 @@ func TestTheCacheFollowsNodesAndServices(t *testing.T) {
 		t.Fatalf("at the start: %v", err)
 	}
 	joining := node("node-of-"+e.Namespace, address)
-	status := joining.Status
-	if err := e.Client.Create(t.Context(), joining); err != nil {
-		t.Fatal(err)
-	}
-	joining.Status = status
-	if err := e.Client.Status().Update(t.Context(), joining); err != nil {
-		t.Fatal(err)
-	}
+	joins(e, joining)
 	e.Eventually("the address of the new node is closed", closed(true))
 	e.Eventually("the follower is told", func() error {
 		if !told(follower) {
@@ -73,7 +63,7 @@ func TestTheCacheFollowsNodesAndServices(t *testing.T) {
 		}
 		return nil
 	})
-	if err := e.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: joining.Name}}); client.IgnoreNotFound(err) != nil {
+	if err := e.Client.Delete(t.Context(), joining.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
 	e.Eventually("it is open again", closed(false))

@@ -12,7 +12,8 @@
 //
 // 2026-11-29: The NetworkPolicy outlives its template. When the template goes, the
 // policy loses its owners and stays until the apiserver, asked directly, knows no
-// Sandbox made from the template any more. The Sandboxes' Pods are closed and not open
+// Sandbox made from the template any more. Until then it follows the network as the
+// policies of templates that are there do. The Sandboxes' Pods are closed and not open
 // should the policy be lost all the same, since the floor of the namespace stays.
 //
 // 2026-11-29: Who uses a template is counted a second after it changed, and many

@@ -68,7 +68,7 @@ func (r *Reconciler) closeEgress(ctx context.Context, s *scope, platform *config
 // the cache.
 func (r *Reconciler) leave(ctx context.Context, s *scope) error {
 	if s.sandboxes > 0 || s.template != nil {
-		return r.policies.Orphan(ctx, s.key.Namespace, s.key.Name)
+		return r.policies.Orphan(ctx, s.key, s.tierLabel, r.settings.Current())
 	}
 	var left agentsv1beta1.SandboxList
 	err := r.live.List(ctx, &left, client.InNamespace(s.key.Namespace), client.Limit(1),
@@ -77,7 +77,7 @@ func (r *Reconciler) leave(ctx context.Context, s *scope) error {
 		return fmt.Errorf("list the Sandboxes of a template that has gone: %w", err)
 	}
 	if len(left.Items) > 0 {
-		return r.policies.Orphan(ctx, s.key.Namespace, s.key.Name)
+		return r.policies.Orphan(ctx, s.key, s.tierLabel, r.settings.Current())
 	}
 	return r.policies.Drop(ctx, s.key.Namespace, s.key.Name)
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -106,30 +107,35 @@ func (r *Reconciler) templateOfClaim(ctx context.Context, object client.Object) 
 }
 
 func (r *Reconciler) templatesOfNamespace(ctx context.Context, object client.Object) []ctrl.Request {
-	var templates extensionsv1beta1.SandboxTemplateList
-	if err := r.client.List(ctx, &templates, client.InNamespace(object.GetName()), lookup.Shared); err != nil {
-		log.FromContext(ctx).Error(err, "Cannot find the templates of a namespace", "namespace", object.GetName())
-		return nil
-	}
-	return requestsFor(templates.Items)
+	return r.concerned(ctx, client.InNamespace(object.GetName()))
 }
 
 // everyTemplate is for a change that concerns the policies of all of them.
 func (r *Reconciler) everyTemplate(ctx context.Context, _ client.Object) []ctrl.Request {
+	return r.concerned(ctx)
+}
+
+// concerned are the templates, and those that have gone and left a policy.
+func (r *Reconciler) concerned(ctx context.Context, where ...client.ListOption) []ctrl.Request {
 	var templates extensionsv1beta1.SandboxTemplateList
-	if err := r.client.List(ctx, &templates, lookup.Shared); err != nil {
+	if err := r.client.List(ctx, &templates, append(where, lookup.Shared)...); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot find the templates")
 		return nil
 	}
-	return requestsFor(templates.Items)
-}
-
-func requestsFor(templates []extensionsv1beta1.SandboxTemplate) []ctrl.Request {
-	requests := make([]ctrl.Request, 0, len(templates))
-	for i := range templates {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&templates[i])})
+	var policies networkingv1.NetworkPolicyList
+	ours := client.MatchingLabels{keys.ManagedBy: isolation.Manager}
+	if err := r.client.List(ctx, &policies, append(where, ours, lookup.Shared)...); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot find the policies of templates")
+		return nil
 	}
-	return requests
+	concerned := sets.New[ctrl.Request]()
+	for i := range templates.Items {
+		concerned.Insert(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&templates.Items[i])})
+	}
+	for i := range policies.Items {
+		concerned.Insert(templateOfPolicy(ctx, &policies.Items[i])...)
+	}
+	return concerned.UnsortedList()
 }
 
 func requestFor(namespace, name string) []ctrl.Request {

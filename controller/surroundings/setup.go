@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -50,6 +51,9 @@ func (w *Watcher) SetUp(mgr ctrl.Manager) error {
 	if len(isolation.NamedServices(w.base)) > 0 {
 		build = build.WatchesRawSource(source.Kind(others, &corev1.Service{}, toAll[*corev1.Service]()))
 	}
+	if w.serviceRanges != "" {
+		build = build.WatchesRawSource(source.Kind(others, w.serviceRangeObject(), toAll[*unstructured.Unstructured]()))
+	}
 	if err := build.Complete(w); err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
@@ -61,6 +65,12 @@ var all = []reconcile.Request{{}}
 
 func toAll[T client.Object]() handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, T) []reconcile.Request { return all })
+}
+
+func (w *Watcher) serviceRangeObject() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(serviceRange(w.serviceRanges))
+	return object
 }
 
 // watched are the apiserver's EndpointSlices and the Services of the namespaces that

@@ -68,6 +68,18 @@ func TestTheCacheFollowsNodesAndServices(t *testing.T) {
 	}
 	e.Eventually("it is open again", closed(false))
 
+	more := serviceCIDR("34.118.224.0/20")
+	more.Name = "more-of-" + e.Namespace
+	if err := e.Client.Create(t.Context(), more); err != nil {
+		t.Fatal(err)
+	}
+	e.Eventually("the new range of Services is closed", func() error {
+		if cidrs := watcher.Platform().Cluster.CIDRs; !slices.Contains(cidrs, more.Spec.CIDRs[0]) {
+			return fmt.Errorf("the ranges are %v", cidrs)
+		}
+		return nil
+	})
+
 	git := service(map[string]string{"app": "git"})
 	git.Namespace = e.Namespace
 	e.Create(git)

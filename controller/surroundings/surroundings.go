@@ -31,7 +31,7 @@ import (
 
 // Readers are where the surroundings are read from.
 type Readers struct {
-	// Nodes reads nodes, Others EndpointSlices of the apiserver and Services.
+	// Nodes reads nodes, Others EndpointSlices of the apiserver, Services and their ranges.
 	Nodes, Others client.Reader
 }
 
@@ -39,7 +39,10 @@ type Readers struct {
 type Watcher struct {
 	base    *config.Platform
 	readers Readers
-	current atomic.Pointer[config.Platform]
+	// serviceRanges is the version in which the apiserver serves the ranges of Services;
+	// empty for one that does not.
+	serviceRanges string
+	current       atomic.Pointer[config.Platform]
 	// followers are told of changes; each has room for one that it has not seen.
 	followers  []chan event.GenericEvent
 	unresolved *prometheus.GaugeVec
@@ -59,7 +62,11 @@ func New(ctx context.Context, base *config.Platform, live client.Reader, registr
 	if err := registry.Register(w.unresolved); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	_, err := w.Reconcile(ctx, reconcile.Request{})
+	var err error
+	if w.serviceRanges, err = findServiceRanges(ctx, live); err != nil {
+		return nil, err
+	}
+	_, err = w.Reconcile(ctx, reconcile.Request{})
 	return w, err
 }
 
@@ -121,7 +128,11 @@ func (w *Watcher) gather(ctx context.Context) (isolation.Network, error) {
 	if err != nil {
 		return network, fmt.Errorf("find the apiserver's addresses: %w", err)
 	}
-	network.Ranges = rangesOf(nodes.Items, endpoints.Items)
+	services, err := listServiceRanges(ctx, w.readers.Others, w.serviceRanges)
+	if err != nil {
+		return network, err
+	}
+	network.Ranges = append(rangesOf(nodes.Items, endpoints.Items), services...)
 	for _, key := range isolation.NamedServices(w.base) {
 		service := &corev1.Service{}
 		switch err := w.readers.Others.Get(ctx, key, service); {

@@ -4,16 +4,24 @@
 package surroundings
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -41,6 +49,11 @@ func service(selector map[string]string) *corev1.Service {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "tools", Name: "git"},
 		Spec:       corev1.ServiceSpec{Selector: selector, Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromInt32(8443)}}},
 	}
+}
+
+// serviceCIDR are ranges of Services; a private one is closed anyway.
+func serviceCIDR(cidrs ...string) *networkingv1.ServiceCIDR {
+	return &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "more"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: cidrs}}
 }
 
 func told(follower <-chan event.GenericEvent) bool {
@@ -106,6 +119,9 @@ func TestTheConfigurationFollowsTheCluster(t *testing.T) {
 			git.Spec.Selector = map[string]string{"app": "gitea"}
 			return world.Update(ctx, git)
 		}, true, []string{"192.0.2.0/24", "203.0.113.8/32"}, "gitea"},
+		{"Services get a second range", func() error { return world.Create(ctx, serviceCIDR("34.118.224.0/20", "fd01::/108")) }, true,
+			[]string{"192.0.2.0/24", "203.0.113.8/32", "34.118.224.0/20"}, "gitea"},
+		{"it is taken away", func() error { return world.Delete(ctx, serviceCIDR()) }, true, []string{"192.0.2.0/24", "203.0.113.8/32"}, "gitea"},
 		{"it selects none", func() error {
 			git.Spec.Selector = nil
 			return world.Update(ctx, git)
@@ -170,3 +186,51 @@ func TestAFollowerThatDoesNotLookHoldsNobodyUp(t *testing.T) {
 		t.Errorf("ranges (-want +got):\n%s", diff)
 	}
 }
+
+// Apiservers that are older serve the ranges of Services in an older version, or not at
+// all; what is no answer to that is an error.
+func TestRangesOfServicesAreReadInTheVersionThatIsServed(t *testing.T) {
+	missing := &meta.NoKindMatchError{GroupKind: serviceRange("").GroupKind()}
+	cases := map[string]struct {
+		// answers are the errors of the versions that cannot be read.
+		answers map[string]error
+		want    []string
+		failure error
+	}{
+		"a current one":                  {want: []string{"34.118.224.0/20"}},
+		"one that has them as a beta":    {answers: map[string]error{"v1": missing}, want: []string{"34.118.224.0/20"}},
+		"one that has the group only":    {answers: map[string]error{"v1": missing, "v1beta1": apierrors.NewNotFound(schema.GroupResource{}, "")}},
+		"one that has none":              {answers: map[string]error{"v1": missing, "v1beta1": missing}},
+		"one that does not let us read":  {answers: map[string]error{"v1": errDown}, failure: errDown},
+		"one that fails after the first": {answers: map[string]error{"v1": missing, "v1beta1": errDown}, failure: errDown},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			world := fake.NewClientBuilder().WithObjects(serviceCIDR("34.118.224.0/20")).
+				WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+					ranges, asked := list.(*unstructured.UnstructuredList)
+					if !asked {
+						return c.List(ctx, list, opts...)
+					}
+					if err := tc.answers[ranges.GroupVersionKind().Version]; err != nil {
+						return err
+					}
+					ranges.SetGroupVersionKind(serviceRange("v1")) // the fake has one version
+					return c.List(ctx, ranges, opts...)
+				}}).Build()
+			must(t, world.Create(t.Context(), endpoints()))
+			watcher, err := New(t.Context(), &config.Platform{}, world, prometheus.NewPedanticRegistry())
+			if !errors.Is(err, tc.failure) {
+				t.Fatalf("New() = %v, want %v", err, tc.failure)
+			}
+			if tc.failure != nil {
+				return
+			}
+			if diff := cmp.Diff(tc.want, watcher.Platform().Cluster.CIDRs); diff != "" {
+				t.Errorf("ranges (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+var errDown = errors.New("down")

@@ -47,7 +47,7 @@ func (j *Judge) Mutate(ctx context.Context, req admission.Request) admission.Res
 			logf.FromContext(ctx).Error(err, "no defaults are set, validation decides")
 			return admission.Allowed("")
 		}
-		request.Tier, request.RuntimeClasses = known.Tier, known.Classes.Usable
+		request.Tier, request.RuntimeClasses, request.FreeClasses = known.Tier, known.Classes.Usable, known.Classes.Free
 	}
 	return admission.Patched("", defaults.Operations(request)...)
 }

@@ -117,7 +117,7 @@ func (w world) parts(tb testing.TB) (*Judge, *policysource.Source, *Metrics) {
 	if err := agentsv1beta1.AddToScheme(s); err != nil {
 		tb.Fatal(err)
 	}
-	builder := fake.NewClientBuilder()
+	builder := fake.NewClientBuilder().WithIndex(&corev1.Node{}, takesPods, whetherItTakesPods)
 	for _, kind := range hashedKinds {
 		builder.WithIndex(hashedKind(kind), nameHash, hashOf)
 	}

@@ -62,14 +62,30 @@ func (l Lookup) RuntimeClasses(ctx context.Context) (judge.RuntimeClasses, error
 	if err := l.Cached.List(ctx, &list); err != nil {
 		return judge.RuntimeClasses{}, fmt.Errorf("list RuntimeClasses: %w", err)
 	}
-	return judge.RuntimeClassesOf(list.Items, func(labels map[string]string) (bool, error) {
-		nodes := &metav1.PartialObjectMetadataList{}
-		nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
-		if err := l.Cached.List(ctx, nodes, client.MatchingLabels(labels), client.Limit(1)); err != nil {
+	return judge.RuntimeClassesOf(list.Items, func(labels map[string]string, now bool) (bool, error) {
+		options := []client.ListOption{client.MatchingLabels(labels), client.Limit(1)}
+		if now {
+			options = append(options, client.MatchingFields{takesPods: isTrue})
+		}
+		var nodes corev1.NodeList
+		if err := l.Cached.List(ctx, &nodes, options...); err != nil {
 			return false, fmt.Errorf("list nodes: %w", err)
 		}
 		return len(nodes.Items) > 0, nil
 	})
+}
+
+// takesPods is the index of the nodes that take Pods now, whose value is isTrue.
+const (
+	takesPods = "takesPods"
+	isTrue    = "true"
+)
+
+func whetherItTakesPods(object client.Object) []string {
+	if node, isNode := object.(*corev1.Node); isNode && judge.TakesPods(node) {
+		return []string{isTrue}
+	}
+	return nil
 }
 
 // Template returns a SandboxTemplate, or nil if there is none.
@@ -164,10 +180,6 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 	return metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
 }
 
-func nodeMetadata() *metav1.PartialObjectMetadata {
-	return metadataOf(corev1.SchemeGroupVersion.WithKind("Node"))
-}
-
 func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(kind)
@@ -192,13 +204,21 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// trimToLabels drops all but name and labels, for nodes, of which there may be many and
-// whose annotations are long.
-func trimToLabels(object any) (any, error) {
-	if full, ok := object.(*metav1.PartialObjectMetadata); ok {
-		full.ObjectMeta = metav1.ObjectMeta{Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion, Labels: full.Labels}
+// trimNode keeps of a node, of which there may be many, its labels and whether it takes
+// Pods.
+func trimNode(object any) (any, error) {
+	node, isNode := object.(*corev1.Node)
+	if !isNode {
+		return object, nil // a tombstone
 	}
-	return object, nil
+	kept := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels}}
+	kept.Spec.Unschedulable = node.Spec.Unschedulable
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			kept.Status.Conditions = []corev1.NodeCondition{{Type: condition.Type, Status: condition.Status}}
+		}
+	}
+	return kept, nil
 }
 
 // trimToName drops all but the name, for kinds of which only names are read.

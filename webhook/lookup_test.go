@@ -56,7 +56,8 @@ func lookupOf(t *testing.T, decide *Judge) Lookup {
 	return lookup
 }
 
-// The first of the tier's classes that exists and, if it selects nodes, has one is set.
+// The first of the tier's classes that exists and, if it selects nodes, has one that takes
+// Pods is set. When no node of any class of the list does, the Pod waits for one.
 func TestTheClassThatIsSetCanRunSomewhere(t *testing.T) {
 	class := func(name string, nodes map[string]string) client.Object {
 		c := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -65,9 +66,17 @@ func TestTheClassThatIsSetCanRunSomewhere(t *testing.T) {
 		}
 		return c
 	}
-	node := func(labels map[string]string) client.Object {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: labels}}
+	node := func(labels map[string]string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: labels}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		return n
 	}
+	cordoned := func(labels map[string]string) client.Object {
+		n := node(labels)
+		n.Spec.Unschedulable = true
+		return n
+	}
+	vm := map[string]string{"vm": "yes"}
 	cases := map[string]struct {
 		objects []client.Object
 		usable  []string
@@ -80,6 +89,7 @@ func TestTheClassThatIsSetCanRunSomewhere(t *testing.T) {
 		"it selects nodes and there is none":       {[]client.Object{class("kata", map[string]string{"vm": "yes"})}, []string{"gvisor"}, "gvisor"},
 		"it selects nodes and there is another":    {[]client.Object{class("kata", map[string]string{"vm": "yes"}), node(map[string]string{"vm": "no"})}, []string{"gvisor"}, "gvisor"},
 		"it selects nodes and there is half a one": {[]client.Object{class("kata", map[string]string{"vm": "yes", "zone": "a"}), node(map[string]string{"vm": "yes"})}, []string{"gvisor"}, "gvisor"},
+		"it selects nodes and the one is cordoned": {[]client.Object{class("kata", vm), cordoned(vm)}, []string{"gvisor", "kata"}, "gvisor"},
 		"it selects nodes and there is one":        {[]client.Object{class("kata", map[string]string{"vm": "yes"}), node(map[string]string{"vm": "yes", "zone": "a"})}, []string{"gvisor", "kata"}, "kata"},
 	}
 	for name, tc := range cases {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -54,7 +55,7 @@ func Run(ctx context.Context, restConfig *rest.Config, o Options) error {
 }
 
 func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manager.Manager, error) {
-	watched := map[client.Object]cache.ByObject{sandboxMetadata(): {Transform: trimToName}, nodeMetadata(): {Transform: trimToLabels}}
+	watched := map[client.Object]cache.ByObject{sandboxMetadata(): {Transform: trimToName}, &corev1.Node{}: {Transform: trimNode}}
 	maps.Copy(watched, source.Watched())
 	maps.Copy(watched, policysource.CacheByObject(o.Namespace))
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
@@ -181,7 +182,10 @@ func (s *server) relaxedServiceNames() (bool, error) {
 // watchAndProbe starts every informer that a verdict needs and lets the probes tell
 // whether requests can be judged.
 func (s *server) watchAndProbe(ctx context.Context, rules *engine.Engine, trust *certs.Trust) error {
-	watched := []client.Object{namespaceMetadata(), &nodev1.RuntimeClass{}, nodeMetadata()}
+	watched := []client.Object{namespaceMetadata(), &nodev1.RuntimeClass{}, &corev1.Node{}}
+	if err := s.mgr.GetFieldIndexer().IndexField(ctx, &corev1.Node{}, takesPods, whetherItTakesPods); err != nil {
+		return fmt.Errorf("index nodes by whether they take Pods: %w", err)
+	}
 	for _, kind := range hashedKinds {
 		if err := s.mgr.GetFieldIndexer().IndexField(ctx, hashedKind(kind), nameHash, hashOf); err != nil {
 			return fmt.Errorf("index %s by the hash of their names: %w", kind, err)

@@ -43,13 +43,14 @@ func (c cached) Namespace(ctx context.Context, name string) (engine.NamespaceInf
 	return engine.NamespaceInfo{Name: name, Labels: namespace.Labels, Annotations: namespace.Annotations}, nil
 }
 
-// RuntimeClasses are those that exist, and those of them under which a Pod can start.
+// RuntimeClasses are those that exist, and those of them under which a Pod can start. Which
+// nodes take Pods at this moment does not matter for what is stored.
 func (c cached) RuntimeClasses(ctx context.Context) (judge.RuntimeClasses, error) {
 	var list nodev1.RuntimeClassList
 	if err := c.reader.List(ctx, &list, lookup.Shared); err != nil {
 		return judge.RuntimeClasses{}, fmt.Errorf("list RuntimeClasses: %w", err)
 	}
-	return judge.RuntimeClassesOf(list.Items, func(labels map[string]string) (bool, error) {
+	return judge.RuntimeClassesOf(list.Items, func(labels map[string]string, _ bool) (bool, error) {
 		var nodes corev1.NodeList
 		if err := c.reader.List(ctx, &nodes, client.MatchingLabels(labels), client.Limit(1), lookup.Shared); err != nil {
 			return false, fmt.Errorf("list nodes: %w", err)

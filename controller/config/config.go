@@ -18,6 +18,9 @@ type Platform struct {
 	// RuntimeClassOrder are RuntimeClasses from the one that isolates best down. The floors
 	// of tiers are read in it.
 	RuntimeClassOrder []string `json:"runtimeClassOrder,omitempty"`
+	// RuntimeClassesFromZero are RuntimeClasses whose nodes an autoscaler makes when a Pod
+	// waits for one, so that they need none to be chosen.
+	RuntimeClassesFromZero []string `json:"runtimeClassesFromZero,omitempty"`
 	// EgressProfiles are the profiles by name.
 	EgressProfiles map[string]EgressProfile `json:"egressProfiles"`
 	// Cluster says what only the platform engineer knows about the network.

@@ -49,6 +49,7 @@ func (p *Platform) Validate() field.ErrorList {
 		errs = append(errs, field.NotSupported(field.NewPath("defaultTier"), p.DefaultTier, sortedKeys(p.Tiers)))
 	}
 	errs = append(errs, validateOrder(p.RuntimeClassOrder, field.NewPath("runtimeClassOrder"))...)
+	errs = append(errs, validateOrder(p.RuntimeClassesFromZero, field.NewPath("runtimeClassesFromZero"))...)
 	for _, name := range sortedKeys(p.Tiers) {
 		errs = append(errs, validateName(name, field.NewPath("tiers").Key(name))...)
 		errs = append(errs, p.validateTier(p.Tiers[name], field.NewPath("tiers").Key(name))...)

@@ -50,11 +50,14 @@ func (r RuntimeClass) Permitted() []string {
 }
 
 // Select is the class to set on a Pod that names none: the first of the list under which
-// a Pod can start; empty when there is none.
-func (r RuntimeClass) Select(usable func(class string) bool) string {
+// a Pod can start now, or else the first under which it can start once a node takes Pods
+// again; empty when there is none.
+func (r RuntimeClass) Select(usable, free func(class string) bool) string {
 	names := r.Names()
-	if i := slices.IndexFunc(names, usable); i >= 0 {
-		return names[i]
+	for _, can := range []func(string) bool{free, usable} {
+		if i := slices.IndexFunc(names, can); i >= 0 {
+			return names[i]
+		}
 	}
 	return ""
 }

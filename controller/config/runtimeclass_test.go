@@ -64,12 +64,23 @@ func TestAFloorIsReadInTheOrder(t *testing.T) {
 
 func TestTheFirstUsableClassIsSelected(t *testing.T) {
 	tier := config.RuntimeClass{Classes: config.ClassesOf("kata", "gvisor")}
-	for want, usable := range map[string]sets.Set[string]{
-		"kata": sets.New("gvisor", "kata", "runc"), "gvisor": sets.New("gvisor", "runc"), "": sets.New("runc"),
-	} {
-		if got := tier.Select(usable.Has); got != want {
-			t.Errorf("Select(%v) = %q, want %q", sets.List(usable), got, want)
-		}
+	cases := map[string]struct {
+		usable, free sets.Set[string]
+		want         string
+	}{
+		"both can start Pods":                          {sets.New("gvisor", "kata", "runc"), sets.New("gvisor", "kata", "runc"), "kata"},
+		"the first has no node":                        {sets.New("gvisor", "runc"), sets.New("gvisor", "runc"), "gvisor"},
+		"the nodes of the first are cordoned":          {sets.New("gvisor", "kata"), sets.New("gvisor"), "gvisor"},
+		"all nodes are cordoned: the Pod waits":        {sets.New("gvisor", "kata", "runc"), sets.New("runc"), "kata"},
+		"the one that there is has only cordoned ones": {sets.New("gvisor"), nil, "gvisor"},
+		"there is none of the list":                    {sets.New("runc"), sets.New("runc"), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tier.Select(tc.usable.Has, tc.free.Has); got != tc.want {
+				t.Errorf("Select() = %q, want %q", got, tc.want)
+			}
+		})
 	}
 }
 

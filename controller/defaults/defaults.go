@@ -45,8 +45,9 @@ type Request struct {
 	Object, OldObject map[string]any
 	// Tier is the tier of the object's namespace.
 	Tier config.Tier
-	// RuntimeClasses are the names of those under which a Pod can start in the cluster.
-	RuntimeClasses sets.Set[string]
+	// RuntimeClasses are the names of those under which a Pod can start in the cluster,
+	// FreeClasses of those of them under which it can start now.
+	RuntimeClasses, FreeClasses sets.Set[string]
 	// User is the name of who writes the object.
 	User string
 	// Now is the time that claims are stamped with.
@@ -101,9 +102,9 @@ func Unmet(r Request) field.ErrorList {
 // Harden sets in a Pod, which it changes, what Operations would add to the Sandbox
 // that runs it. It is for Pods that a pool or claim borrows: by the time one of them
 // runs, its Sandbox was created, and so hardened.
-func Harden(pod map[string]any, tier config.Tier, classes sets.Set[string]) {
+func Harden(pod map[string]any, tier config.Tier, classes, free sets.Set[string]) {
 	request := Request{
-		Object: map[string]any{"spec": map[string]any{"podTemplate": pod}}, Tier: tier, RuntimeClasses: classes,
+		Object: map[string]any{"spec": map[string]any{"podTemplate": pod}}, Tier: tier, RuntimeClasses: classes, FreeClasses: free,
 	}
 	for _, t := range targets(request) {
 		if _, unset := t.state(); unset {

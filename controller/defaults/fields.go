@@ -112,7 +112,7 @@ func (r Request) ofPod(pod map[string]any) []target {
 	if hardening.ServiceLinks.Sets() {
 		add(false, "enableServiceLinks")
 	}
-	class := r.Tier.RuntimeClass.Select(r.RuntimeClasses.Has)
+	class := r.Tier.RuntimeClass.Select(r.RuntimeClasses.Has, r.FreeClasses.Has)
 	if class != "" {
 		add(class, fieldRuntimeClass)
 	}

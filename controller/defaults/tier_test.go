@@ -154,7 +154,7 @@ func TestHardenSetsWhatOperationsAdd(t *testing.T) {
 	request := everything("Sandbox", object)
 	want := podOf(apply(t, object, defaults.Operations(request)))
 	got := podOf(decode(object))
-	defaults.Harden(got, request.Tier, request.RuntimeClasses)
+	defaults.Harden(got, request.Tier, request.RuntimeClasses, request.FreeClasses)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Harden() (-Operations +Harden):\n%s", diff)
 	}

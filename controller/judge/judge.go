@@ -108,6 +108,7 @@ func (j *Judge) Facts(ctx context.Context, namespace string) (Facts, error) {
 	if f.Classes, err = j.Lookup.RuntimeClasses(ctx); err != nil {
 		return f, err
 	}
+	f.Classes.withNodesToCome(j.Platform.RuntimeClassesFromZero)
 	f.TierName, f.Tier, f.TierKnown = j.Platform.TierOf(f.Namespace.Labels[keys.Tier])
 	return f, nil
 }
@@ -149,7 +150,8 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 		LabelDomains: j.Platform.Claims.AllowedLabelDomains(), Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
 	}))
 	findings = append(findings, ofUnmet(defaults.Request{
-		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old, Tier: known.Tier, RuntimeClasses: known.Classes.Usable,
+		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old, Tier: known.Tier,
+		RuntimeClasses: known.Classes.Usable, FreeClasses: known.Classes.Free,
 	}, source == engine.SourceAudit)...)
 	own, native := split(findings)
 	tier, err := asJSON(known)
@@ -198,7 +200,7 @@ func effectiveOf(q Question, template map[string]any, known Facts) effective.Res
 		return effective.OfOwn(q.Object)
 	}
 	if pod.Pod != nil && known.TierKnown {
-		defaults.Harden(pod.Pod, known.Tier, known.Classes.Usable)
+		defaults.Harden(pod.Pod, known.Tier, known.Classes.Usable, known.Classes.Free)
 	}
 	return pod
 }

@@ -175,3 +175,25 @@ func TestRulesSeeTheResolversOfTheProfile(t *testing.T) {
 		})
 	}
 }
+
+// Nodes of a class may come when a Pod waits for one: then it needs none.
+func TestAClassWhoseNodesComeNeedsNone(t *testing.T) {
+	j := judgeOf(nil, "open")
+	j.Lookup = nodeless{}
+	j.Platform.RuntimeClassesFromZero = []string{"kata", "wasm"}
+	facts, err := j.Facts(t.Context(), "team")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := RuntimeClasses{Existing: sets.New("gvisor", "kata"), Usable: sets.New("kata"), Free: sets.New("kata")}
+	if diff := cmp.Diff(want, facts.Classes); diff != "" {
+		t.Errorf("RuntimeClasses (-want +got):\n%s", diff)
+	}
+}
+
+// nodeless is a world whose RuntimeClasses have no nodes.
+type nodeless struct{ world }
+
+func (nodeless) RuntimeClasses(context.Context) (RuntimeClasses, error) {
+	return RuntimeClasses{Existing: sets.New("gvisor", "kata"), Usable: sets.New[string](), Free: sets.New[string]()}, nil
+}

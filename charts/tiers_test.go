@@ -45,6 +45,7 @@ var tierSettings = [][2]string{
 	{"egress.profile", "egress profile of Sandboxes that choose none"},
 	{"egress.allowed", "profiles that they may choose besides"},
 	{"egress.ceiling", "profile that own rules of templates and NetworkPolicies of tenants may not exceed"},
+	{"egress.reopened", "`Refuse` or `Report`: what happens when a NetworkPolicy opens more than the ceiling all the same; empty starts no Pod that it selects"},
 	{"ingress", "`router` or `namespace`: who may connect; empty is the router, and the namespace for a Sandbox with a Service"},
 	{"creates", "kinds that tenants create"},
 }

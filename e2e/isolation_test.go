@@ -28,10 +28,9 @@ const probeImage = "agent-sandbox-platform/probe:test"
 
 // Exit codes of the probe.
 const (
-	connected   = 0
-	refused     = 10
-	timedOut    = 11
-	unknownName = 13
+	connected = 0
+	refused   = 10
+	timedOut  = 11
 )
 
 // Code in a Sandbox reaches the internet and the cluster's DNS, and neither another

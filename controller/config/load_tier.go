@@ -33,6 +33,9 @@ func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
 	if t.Egress.Ceiling != "" {
 		errs = append(errs, p.validateProfileName(t.Egress.Ceiling, egress.Child("ceiling"))...)
 	}
+	if modes := []Reopened{"", ReopenedRefuse, ReopenedReport}; !slices.Contains(modes, t.Egress.Reopened) {
+		errs = append(errs, field.NotSupported(egress.Child("reopened"), t.Egress.Reopened, modes[1:]))
+	}
 	if ingress := []string{"", "router", "namespace"}; !slices.Contains(ingress, t.Ingress) {
 		errs = append(errs, field.NotSupported(at.Child("ingress"), t.Ingress, ingress[1:]))
 	}

@@ -114,4 +114,17 @@ type TierEgress struct {
 	// Ceiling is the profile beyond which neither a template's own networkPolicy nor a
 	// tenant's NetworkPolicies may open egress. Empty means that there is none.
 	Ceiling string `json:"ceiling,omitempty"`
+	// Reopened is what happens when a NetworkPolicy that the controllers do not keep opens
+	// egress beyond the ceiling all the same. Empty means ReopenedRefuse.
+	Reopened Reopened `json:"reopened,omitempty"`
 }
+
+// Reopened is what happens when somebody's NetworkPolicy opens egress beyond the ceiling.
+type Reopened string
+
+const (
+	// ReopenedRefuse starts no Pod that the policy selects.
+	ReopenedRefuse Reopened = "Refuse"
+	// ReopenedReport only tells of it.
+	ReopenedReport Reopened = "Report"
+)

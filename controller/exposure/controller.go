@@ -60,18 +60,26 @@ func New(pods, policies client.Reader, recorder events.EventRecorder, registry p
 	return r, nil
 }
 
-// SetUp adds the controller to the manager, with a cache of every NetworkPolicy. It calls
-// found, unless that is nil, with all that is open in a namespace whenever it has looked.
-func SetUp(mgr ctrl.Manager, registry prometheus.Registerer, found func(namespace string, findings []Finding)) error {
+// EveryPolicy adds a cache of every NetworkPolicy to the manager: its own holds only those
+// that the controllers keep.
+func EveryPolicy(mgr ctrl.Manager) (cache.Cache, error) {
 	policies, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
 	})
 	if err != nil {
-		return fmt.Errorf("make a cache of NetworkPolicies: %w", err)
+		return nil, fmt.Errorf("make a cache of NetworkPolicies: %w", err)
 	}
 	if err := mgr.Add(policies); err != nil {
-		return fmt.Errorf("start a cache of NetworkPolicies: %w", err)
+		return nil, fmt.Errorf("start a cache of NetworkPolicies: %w", err)
 	}
+	return policies, nil
+}
+
+// SetUp adds the controller to the manager. The cache is that of EveryPolicy. It calls
+// found, unless that is nil, with all that is open in a namespace whenever it has looked.
+func SetUp(
+	mgr ctrl.Manager, policies cache.Cache, registry prometheus.Registerer, found func(namespace string, findings []Finding),
+) error {
 	r, err := New(mgr.GetClient(), policies, mgr.GetEventRecorder(controllerName), registry)
 	if err != nil {
 		return err

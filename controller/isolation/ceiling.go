@@ -10,6 +10,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
@@ -52,4 +53,24 @@ func Beyond(p *config.Platform, tierName string, tier config.Tier, rules []netwo
 		}
 	}
 	return refusals
+}
+
+// Reopened looks for a policy of others that opens egress for a Pod with these labels
+// beyond the ceiling of its tier, among all policies of the namespace. It gives the name of
+// the first and what of it is too much; nil when there is none, and always in a tier that
+// only reports such policies.
+func Reopened(p *config.Platform, tierName string, tier config.Tier, podLabels map[string]string, policies []networkingv1.NetworkPolicy) (string, *field.Error) {
+	if tier.Egress.Reopened == config.ReopenedReport {
+		return "", nil
+	}
+	for i := range policies {
+		policy := &policies[i]
+		if policy.Labels[keys.ManagedBy] == Manager || !hasType(policy, networkingv1.PolicyTypeEgress) || !selects(policy, podLabels) {
+			continue
+		}
+		if beyond := Beyond(p, tierName, tier, policy.Spec.Egress, field.NewPath("spec", "egress")); len(beyond) > 0 {
+			return policy.Name, beyond[0]
+		}
+	}
+	return "", nil
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
@@ -92,5 +93,55 @@ func TestATemplateBeyondTheCeilingIsNotChosen(t *testing.T) {
 	}
 	if _, invalid := isolation.Choose(ceilings("workspace"), isolation.Subject{Profile: "lax"}); isolation.IsBeyond(invalid) || invalid == nil {
 		t.Errorf("a profile that is not allowed is taken for a rule beyond the ceiling: %v", invalid)
+	}
+}
+
+func TestAPolicyOfOthersThatReopensIsFound(t *testing.T) {
+	pod := map[string]string{"app": "web", keys.Sandbox: "true"}
+	policy := func(name, spec string) networkingv1.NetworkPolicy {
+		var p networkingv1.NetworkPolicy
+		if err := yaml.UnmarshalStrict([]byte("metadata: {name: "+name+"}\nspec: "+spec), &p); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	const wide = "egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]"
+	ours := policy("agent-sandbox-egress-public", "{podSelector: {}, "+wide+"}")
+	ours.Labels = map[string]string{keys.ManagedBy: isolation.Manager}
+	harmless := policy("harmless", "{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 192.0.2.0/24}}]}]}")
+	cases := map[string]struct {
+		policies []networkingv1.NetworkPolicy
+		reopened config.Reopened
+		ceiling  string
+		// want is the name of the policy and a part of what is too much.
+		want, beyond string
+	}{
+		"none":                            {ceiling: "public"},
+		"one of ours":                     {policies: []networkingv1.NetworkPolicy{ours}, ceiling: "public"},
+		"one below the ceiling":           {policies: []networkingv1.NetworkPolicy{harmless}, ceiling: "public"},
+		"one for other Pods":              {policies: []networkingv1.NetworkPolicy{policy("p", "{podSelector: {matchLabels: {app: db}}, "+wide+"}")}, ceiling: "public"},
+		"one that spares Sandboxes":       {policies: []networkingv1.NetworkPolicy{policy("p", "{podSelector: {matchExpressions: [{key: "+keys.Sandbox+", operator: DoesNotExist}]}, "+wide+"}")}, ceiling: "public"},
+		"one of the other direction":      {policies: []networkingv1.NetworkPolicy{policy("p", "{podSelector: {}, policyTypes: [Ingress], "+wide+"}")}, ceiling: "public"},
+		"the second":                      {policies: []networkingv1.NetworkPolicy{harmless, policy("wide", "{podSelector: {matchLabels: {app: web}}, policyTypes: [Egress], "+wide+"}")}, ceiling: "public", want: "wide", beyond: "10.0.0.0/8"},
+		"everything":                      {policies: []networkingv1.NetworkPolicy{policy("wide", "{podSelector: {}, egress: [{}]}")}, ceiling: "public", want: "wide", beyond: "everything"},
+		"the address of a node":           {policies: []networkingv1.NetworkPolicy{policy("wide", "{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 198.51.100.0/24}}]}]}")}, ceiling: "public", want: "wide", beyond: "198.51.100.7"},
+		"in a tier that only tells of it": {policies: []networkingv1.NetworkPolicy{policy("wide", "{podSelector: {}, egress: [{}]}")}, ceiling: "public", reopened: config.ReopenedReport},
+		"in a tier that has no ceiling":   {policies: []networkingv1.NetworkPolicy{policy("wide", "{podSelector: {}, egress: [{}]}")}},
+		"Pods of the ceiling's":           {policies: []networkingv1.NetworkPolicy{policy("git", "{podSelector: {}, egress: [{to: [{podSelector: {matchLabels: {app: git}}}]}]}")}, ceiling: "workspace"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := ceilings(tc.ceiling)
+			p.Cluster.CIDRs = []string{"198.51.100.7/32"}
+			tier := p.Tiers[p.DefaultTier]
+			tier.Egress.Reopened = tc.reopened
+			got, beyond := isolation.Reopened(p, p.DefaultTier, tier, pod, tc.policies)
+			if got != tc.want || (beyond != nil) != (tc.want != "") {
+				t.Fatalf("Reopened() = %q, %v, want %q", got, beyond, tc.want)
+			}
+			if beyond != nil && !strings.Contains(beyond.Error(), tc.beyond) {
+				t.Errorf("Reopened() says %v, want it to name %q", beyond, tc.beyond)
+			}
+		})
 	}
 }

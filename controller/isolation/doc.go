@@ -40,6 +40,11 @@
 // peer, without the addresses of nodes and without Services: it is stricter there, never
 // laxer than the values say.
 //
+// 2026-11-30: What the backstop cannot know, the controller does: in a tier with a ceiling it
+// starts no Pod while a policy of others opens more, be that policy older than the first
+// Sandbox, an administrator's, or wide enough for the address of a new node. Considered:
+// to report only, which leaves the Pod open for as long as nobody reads. Pods that run stay.
+//
 // 2026-11-29: A template whose own rules exceed the ceiling, because its tier became
 // stricter or admission was away, keeps its policy without egress: a stricter tier closes
 // at once, and what runs is not torn down.

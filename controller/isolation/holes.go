@@ -69,17 +69,22 @@ type rule struct {
 type opened struct{ ingress, egress []rule }
 
 func (o *opened) add(policy *networkingv1.NetworkPolicy) {
-	types := policy.Spec.PolicyTypes
-	if len(types) == 0 || slices.Contains(types, networkingv1.PolicyTypeIngress) {
+	if hasType(policy, networkingv1.PolicyTypeIngress) {
 		for _, r := range policy.Spec.Ingress {
 			o.ingress = append(o.ingress, rule{r.From, r.Ports})
 		}
 	}
-	if len(types) == 0 || slices.Contains(types, networkingv1.PolicyTypeEgress) {
+	if hasType(policy, networkingv1.PolicyTypeEgress) {
 		for _, r := range policy.Spec.Egress {
 			o.egress = append(o.egress, rule{r.To, r.Ports})
 		}
 	}
+}
+
+// hasType says whether a policy is about that direction. One that names none is taken to
+// be about both.
+func hasType(policy *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) bool {
+	return len(policy.Spec.PolicyTypes) == 0 || slices.Contains(policy.Spec.PolicyTypes, direction)
 }
 
 // beyond are the peers of their rules that none of ours covers.

@@ -41,6 +41,8 @@ type Settings struct {
 	// Current is Platform with what the network of the cluster is now, as isolation.Resolve
 	// makes it: NetworkPolicies are made from it.
 	Current func() *config.Platform
+	// EveryPolicy reads NetworkPolicies, those of others too. Nil asks the apiserver.
+	EveryPolicy client.Reader
 	// ClusterDomain ends the names of Services, such as cluster.local.
 	ClusterDomain string
 	// ConcurrentWorkers is how many Sandboxes are worked on at once.
@@ -70,6 +72,9 @@ type Reconciler struct {
 // New makes a Reconciler. The client reads from a cache with the indexes that
 // SetupWithManager declares and sees its own writes; live reads from the apiserver.
 func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
+	if settings.EveryPolicy == nil {
+		settings.EveryPolicy = live
+	}
 	return &Reconciler{
 		client:   cached,
 		live:     live,

@@ -11,12 +11,15 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lifetime"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
@@ -135,7 +138,27 @@ func (r *Reconciler) checkFloor(ctx context.Context, s *scope, pod *corev1.Pod) 
 		s.podRefused = true
 		return userErrorf("%s", sentence(refusals))
 	}
-	return nil
+	return r.checkReopened(ctx, s, pod)
+}
+
+// checkReopened refuses a Pod for which a NetworkPolicy of somebody else opens more than
+// the ceiling of the tier. Whoever mends that policy is not seen here, so it is tried
+// again.
+func (r *Reconciler) checkReopened(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	if s.tier.Egress.Ceiling == "" || s.tier.Egress.Reopened == config.ReopenedReport {
+		return nil
+	}
+	var policies networkingv1.NetworkPolicyList
+	if err := r.settings.EveryPolicy.List(ctx, &policies, client.InNamespace(s.sandbox.Namespace), lookup.Shared); err != nil {
+		return fmt.Errorf("look for NetworkPolicies of others: %w", err)
+	}
+	name, beyond := isolation.Reopened(r.settings.Current(), s.choice.Tier, s.tier, pod.Labels, policies.Items)
+	if beyond == nil {
+		return nil
+	}
+	s.podRefused = true
+	return fmt.Errorf("no Pod is made while NetworkPolicy %q opens more for it than its tier allows: %w. "+
+		"Or let podSelector.matchExpressions of that policy say that %s DoesNotExist", name, beyond, keys.Sandbox)
 }
 
 // meetExisting looks at a Pod that the cache did not know.

@@ -66,10 +66,15 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err != nil {
 		return nil, err
 	}
+	policies, err := exposure.EveryPolicy(mgr)
+	if err != nil {
+		return nil, err
+	}
 	reconciler := sandbox.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		sandbox.Settings{
 			Platform:          platform,
 			Current:           network.Platform,
+			EveryPolicy:       policies,
 			ClusterDomain:     options.ClusterDomain,
 			ConcurrentWorkers: options.SandboxConcurrentWorkers,
 			WriteBehind:       min(options.WriteBehind, maxWriteBehind),
@@ -96,7 +101,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 			exposed = auditor.Exposed
 		}
 	}
-	if err := exposure.SetUp(mgr, metrics.Registry, exposed); err != nil {
+	if err := exposure.SetUp(mgr, policies, metrics.Registry, exposed); err != nil {
 		return nil, err
 	}
 	return mgr, errors.Join(network.SetUp(mgr), addHealth(mgr))

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -24,18 +25,18 @@ func main() {
 
 // serve answers until something fails.
 func serve(ctx context.Context) error {
-	var config net.ListenConfig
+	config := net.ListenConfig{Control: rememberAddress}
 	failed := make(chan error)
 	answers := map[string]func([]byte) []byte{
 		":80": func(datagram []byte) []byte { return datagram },
 		":53": resolve,
 	}
 	for at, answer := range answers {
-		conn, err := config.ListenPacket(ctx, "udp", at)
+		conn, err := config.ListenPacket(ctx, "udp4", at)
 		if err != nil {
 			return fmt.Errorf("listen at %s: %w", at, err)
 		}
-		go func() { failed <- datagrams(conn, answer) }()
+		go func() { failed <- datagrams(conn.(*net.UDPConn), answer) }() //nolint:forcetypeassert // It is what udp4 gives.
 	}
 	server := &http.Server{
 		Addr:              ":80",
@@ -48,16 +49,27 @@ func serve(ctx context.Context) error {
 	return <-failed
 }
 
-// datagrams answers each datagram that has an answer.
-func datagrams(conn net.PacketConn, answer func([]byte) []byte) error {
-	buffer := make([]byte, 1500)
+// rememberAddress lets the kernel say with each datagram which address it came to.
+func rememberAddress(_, _ string, raw syscall.RawConn) error {
+	var failure error
+	if err := raw.Control(func(fd uintptr) {
+		failure = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_IP, syscall.IP_PKTINFO, 1)
+	}); err != nil {
+		return err
+	}
+	return failure
+}
+
+// datagrams answers each datagram that has an answer, from the address that it came to.
+func datagrams(conn *net.UDPConn, answer func([]byte) []byte) error {
+	buffer, ancillary := make([]byte, 1500), make([]byte, 128)
 	for {
-		n, from, err := conn.ReadFrom(buffer)
+		n, extra, _, from, err := conn.ReadMsgUDP(buffer, ancillary)
 		if err != nil {
 			return fmt.Errorf("read a datagram: %w", err)
 		}
 		if reply := answer(buffer[:n]); reply != nil {
-			_, _ = conn.WriteTo(reply, from)
+			_, _, _ = conn.WriteMsgUDP(reply, ancillary[:extra], from)
 		}
 	}
 }

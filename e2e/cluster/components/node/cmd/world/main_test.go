@@ -11,16 +11,10 @@ import (
 
 // The standard resolver understands what the world says of names.
 func TestEveryNameIsInTheWorld(t *testing.T) {
-	var config net.ListenConfig
-	conn, err := config.ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = datagrams(conn, resolve) }()
-	t.Cleanup(func() { _ = conn.Close() })
+	at := serving(t, resolve)
 	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var dialer net.Dialer
-		return dialer.DialContext(ctx, "udp", conn.LocalAddr().String())
+		return dialer.DialContext(ctx, "udp", at.String())
 	}}
 	got, err := resolver.LookupHost(t.Context(), "any.name.test")
 	if err != nil || len(got) != 1 || got[0] != "203.0.113.10" {
@@ -43,4 +37,37 @@ func TestWhatIsNoQuestionHasNoAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A datagram comes back from the address that was asked, which is not the first of the
+// host.
+func TestTheAddressThatWasAskedAnswers(t *testing.T) {
+	at := serving(t, func(datagram []byte) []byte { return datagram })
+	asked := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 99), Port: at.Port}
+	conn, err := net.DialUDP("udp", nil, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := conn.Write([]byte("echo")); err != nil {
+		t.Fatal(err)
+	}
+	reply := make([]byte, 8)
+	n, err := conn.Read(reply) // from anybody else it would not be read
+	if err != nil || string(reply[:n]) != "echo" {
+		t.Errorf("the answer is %q, %v", reply[:n], err)
+	}
+}
+
+// serving answers datagrams on every address until the test ends.
+func serving(t *testing.T, answer func([]byte) []byte) *net.UDPAddr {
+	t.Helper()
+	config := net.ListenConfig{Control: rememberAddress}
+	conn, err := config.ListenPacket(t.Context(), "udp4", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() { _ = datagrams(conn.(*net.UDPConn), answer) }()
+	return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: conn.LocalAddr().(*net.UDPAddr).Port}
 }

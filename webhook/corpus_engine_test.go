@@ -47,7 +47,7 @@ func askTheEngine(t *testing.T, decide *Judge, c corpus.Case, object map[string]
 		pod = effective.OfClaim(object, input.Template)
 	}
 	if pod.Pod != nil && known.TierKnown {
-		defaults.Harden(pod.Pod, known.Tier, known.Classes.Usable)
+		defaults.Harden(pod.Pod, known.Tier, known.Classes.Usable, known.Classes.Free)
 	}
 	input.Pod, input.PodPath = pod.Pod, pod.Path
 	decision := decide.Engine.Evaluate(t.Context(), input)

@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -35,13 +36,22 @@ func TestEgressProfiles(t *testing.T) { //nolint:tparallel // Stories run one by
 	ctx := t.Context()
 	ns, foreign := cluster.Namespace(ctx, t), cluster.Namespace(ctx, t)
 	startPod(ctx, t, ns, "control", "sleep")
-	neighbour := startPod(ctx, t, ns, "neighbour", "serve", ":8080").Status.PodIP + ":8080"
-	other := startPod(ctx, t, foreign, "other", "serve", ":8080").Status.PodIP + ":8080"
+	neighbour, neighbour6 := targetsOf(t, startPod(ctx, t, ns, "neighbour", "serve", ":8080"))
+	other, other6 := targetsOf(t, startPod(ctx, t, foreign, "other", "serve", ":8080"))
 	apiserver, kubelet := nodeAddresses(ctx, t)
 	dns, public := []string{"dns-only", "public"}, []string{"public"}
 	questions := map[string]question{
 		"a public address":                {"tcp", publicAddress, public},
 		"a public address, UDP":           {"udp", publicAddress, public},
+		"a public address, IPv6":          {"tcp", publicAddress6, public},
+		"a public address, IPv6, UDP":     {"udp", publicAddress6, public},
+		"the metadata service, IPv6":      {"tcp", metadataAddress6, nil},
+		"the metadata service, IPv6, UDP": {"udp", metadataAddress6, nil},
+		"the kubelet, IPv6":               {"tcp", gateway6 + ":10250", nil},
+		"the apiserver, IPv6":             {"tcp", gateway6 + ":6443", nil},
+		"another tenant's Pod, IPv6":      {"tcp", other6, nil},
+		"a neighbour, IPv6":               {"tcp", neighbour6, nil},
+		"a neighbour, IPv6, UDP":          {"udp", neighbour6, nil},
 		"the metadata service":            {"tcp", metadataAddress, nil},
 		"the metadata service, UDP":       {"udp", metadataAddress, nil},
 		"the apiserver's Service":         {"tcp", "10.96.0.1:443", nil},
@@ -146,6 +156,15 @@ func TestNoPacketLeavesInTheFirstMoments(t *testing.T) {
 			}
 		}
 	}
+}
+
+// targetsOf are the port 8080 of a Pod by its IPv4 and by its IPv6 address.
+func targetsOf(t *testing.T, pod *corev1.Pod) (string, string) {
+	t.Helper()
+	if len(pod.Status.PodIPs) != 2 {
+		t.Fatalf("Pod %s has the addresses %v, want one of each family", pod.Name, pod.Status.PodIPs)
+	}
+	return net.JoinHostPort(pod.Status.PodIPs[0].IP, "8080"), net.JoinHostPort(pod.Status.PodIPs[1].IP, "8080")
 }
 
 // probing is a Sandbox that runs the probe under an egress profile.

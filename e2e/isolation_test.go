@@ -21,6 +21,11 @@ import (
 const (
 	publicAddress   = "203.0.113.10:80"
 	metadataAddress = "169.254.169.254:80"
+
+	publicAddress6   = "[2001:db8:113::10]:80"
+	metadataAddress6 = "[fd00:ec2::254]:80"
+	// gateway6 is an address of the node itself, that of the bridge of its Pods.
+	gateway6 = "[fd00:10:244::1]"
 )
 
 // probeImage has a tool that tells a blocked connection from a failing tool.

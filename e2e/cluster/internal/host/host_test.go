@@ -47,8 +47,17 @@ func TestEveryRuleThatIsMadeIsRemovedByTheSameWords(t *testing.T) {
 		"iptables -w -D FORWARD -s 10.244.0.0/16 -j AGENT-SANDBOX-POLICY",
 		"iptables -w -D FORWARD ! -s 10.244.0.0/16 -d 10.244.0.0/16 -j AGENT-SANDBOX-POLICY",
 		"iptables -w -D INPUT -i asbr0 -s 10.244.0.0/16 -j AGENT-SANDBOX-POLICY",
+		"ip6tables -w -D FORWARD -s fd00:10:244::/56 -j AGENT-SANDBOX-POLICY",
+		"ip6tables -w -D FORWARD ! -s fd00:10:244::/56 -d fd00:10:244::/56 -j AGENT-SANDBOX-POLICY",
+		"ip6tables -w -D INPUT -i asbr0 -s fd00:10:244::/56 -j AGENT-SANDBOX-POLICY",
+		"ip6tables -w -D FORWARD -i asbr0 -s fe80::/10 ! -p ipv6-icmp -j DROP",
+		"ip6tables -w -D INPUT -i asbr0 -s fe80::/10 ! -p ipv6-icmp -j DROP",
 	}
-	if diff := cmp.Diff(want, prefixed("iptables -w -D ", policyJumps())); diff != "" {
+	var got []string
+	for _, f := range families() {
+		got = append(got, prefixed(f.iptables+" -D ", f.jumps())...)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 }

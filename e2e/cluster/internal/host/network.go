@@ -26,11 +26,19 @@ func MakeWorld(ctx context.Context, pid int) error {
 		in+"addr add "+layout.WorldPublicIP+"/32 dev lo",
 		in+"addr add "+layout.WorldMetaIP+"/32 dev lo",
 		in+"addr add "+layout.WorldPeerIP+"/30 dev "+layout.WorldPeerLink,
+		"ip addr add "+layout.WorldHostIP6+"/64 dev "+layout.WorldHostLink+" nodad",
+		in+"addr add "+layout.WorldPublicIP6+"/128 dev lo",
+		in+"addr add "+layout.WorldMetaIP6+"/128 dev lo",
+		in+"addr add "+layout.WorldPeerIP6+"/64 dev "+layout.WorldPeerLink+" nodad",
 		in+"link set "+layout.WorldPeerLink+" up",
 		in+"route add default via "+layout.WorldHostIP,
+		in+"route add default via "+layout.WorldHostIP6,
 		"ip route add "+layout.WorldPublicIP+"/32 via "+layout.WorldPeerIP+" table "+layout.WorldTable,
 		"ip route add "+layout.WorldMetaIP+"/32 via "+layout.WorldPeerIP+" table "+layout.WorldTable,
 		"ip rule add from "+layout.PodCIDR+" lookup "+layout.WorldTable,
+		"ip -6 route add "+layout.WorldPublicIP6+"/128 via "+layout.WorldPeerIP6+" table "+layout.WorldTable,
+		"ip -6 route add "+layout.WorldMetaIP6+"/128 via "+layout.WorldPeerIP6+" table "+layout.WorldTable,
+		"ip -6 rule add from "+layout.PodCIDR6+" lookup "+layout.WorldTable,
 	)
 }
 
@@ -38,9 +46,19 @@ func MakeWorld(ctx context.Context, pid int) error {
 func UnmakeWorld(ctx context.Context) {
 	try(ctx,
 		"ip rule del from "+layout.PodCIDR+" lookup "+layout.WorldTable,
+		"ip -6 rule del from "+layout.PodCIDR6+" lookup "+layout.WorldTable,
 		"ip route flush table "+layout.WorldTable,
+		"ip -6 route flush table "+layout.WorldTable,
 		"ip link del "+layout.WorldHostLink,
 	)
+}
+
+// family is one of the two kinds of addresses: the command for its rules and the
+// addresses of its Pods.
+type family struct{ iptables, pods string }
+
+func families() []family {
+	return []family{{"iptables -w", layout.PodCIDR}, {"ip6tables -w", layout.PodCIDR6}}
 }
 
 // MakePolicyRules sends the first packet of every connection of a Pod to the
@@ -50,29 +68,45 @@ func UnmakeWorld(ctx context.Context) {
 func MakePolicyRules(ctx context.Context) error {
 	UnmakePolicyRules(ctx)
 	chain := layout.PolicyChain
-	if err := all(ctx,
-		"iptables -w -N "+chain,
-		"iptables -w -A "+chain+" -m conntrack --ctstate NEW -j NFQUEUE --queue-num "+layout.PolicyQueue,
-		// A machine whose own rules drop what they do not know must pass the rest.
-		"iptables -w -A "+chain+" -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT",
-	); err != nil {
-		return fmt.Errorf("this kernel cannot queue packets for the NetworkPolicy agent (it needs xt_NFQUEUE): %w", err)
+	for _, f := range families() {
+		if err := all(ctx,
+			f.iptables+" -N "+chain,
+			f.iptables+" -A "+chain+" -m conntrack --ctstate NEW -j NFQUEUE --queue-num "+layout.PolicyQueue,
+			// A machine whose own rules drop what they do not know must pass the rest.
+			f.iptables+" -A "+chain+" -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT",
+		); err != nil {
+			return fmt.Errorf("this kernel cannot queue packets for the NetworkPolicy agent (it needs xt_NFQUEUE): %w", err)
+		}
+		if err := all(ctx, prefixed(f.iptables+" -I ", f.jumps())...); err != nil {
+			return err
+		}
 	}
-	return all(ctx, prefixed("iptables -w -I ", policyJumps())...)
+	return nil
 }
 
 // UnmakePolicyRules removes what MakePolicyRules made.
 func UnmakePolicyRules(ctx context.Context) {
-	try(ctx, prefixed("iptables -w -D ", policyJumps())...)
-	try(ctx, "iptables -w -F "+layout.PolicyChain, "iptables -w -X "+layout.PolicyChain)
+	for _, f := range families() {
+		try(ctx, prefixed(f.iptables+" -D ", f.jumps())...)
+		try(ctx, f.iptables+" -F "+layout.PolicyChain, f.iptables+" -X "+layout.PolicyChain)
+	}
 }
 
-func policyJumps() []string {
-	return []string{
-		"FORWARD -s " + layout.PodCIDR + " -j " + layout.PolicyChain,
-		"FORWARD ! -s " + layout.PodCIDR + " -d " + layout.PodCIDR + " -j " + layout.PolicyChain,
-		"INPUT -i " + layout.Bridge + " -s " + layout.PodCIDR + " -j " + layout.PolicyChain,
+// jumps lead to the chain. No policy knows link-local addresses, by which Pods on one
+// bridge could pass it: of these only what finds neighbours is let through.
+func (f family) jumps() []string {
+	jumps := []string{
+		"FORWARD -s " + f.pods + " -j " + layout.PolicyChain,
+		"FORWARD ! -s " + f.pods + " -d " + f.pods + " -j " + layout.PolicyChain,
+		"INPUT -i " + layout.Bridge + " -s " + f.pods + " -j " + layout.PolicyChain,
 	}
+	if f.pods == layout.PodCIDR6 {
+		jumps = append(jumps,
+			"FORWARD -i "+layout.Bridge+" -s fe80::/10 ! -p ipv6-icmp -j DROP",
+			"INPUT -i "+layout.Bridge+" -s fe80::/10 ! -p ipv6-icmp -j DROP",
+		)
+	}
+	return jumps
 }
 
 func prefixed(prefix string, lines []string) []string {
@@ -106,6 +140,6 @@ func RemoveNetwork(ctx context.Context) {
 	try(ctx, "ip link del "+layout.Bridge)
 	try(ctx, prefixed("nft delete table ", componentTables())...)
 	for _, direction := range []string{"--orig-src", "--orig-dst", "--reply-src"} {
-		try(ctx, "conntrack -D "+direction+" "+layout.PodCIDR)
+		try(ctx, "conntrack -D "+direction+" "+layout.PodCIDR, "conntrack -D -f ipv6 "+direction+" "+layout.PodCIDR6)
 	}
 }

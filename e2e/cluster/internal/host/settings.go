@@ -18,14 +18,16 @@ import (
 // sets what it needs by itself and only the old value has to be kept).
 func changed() map[string]string {
 	return map[string]string{
-		"net.ipv4.ip_forward":                "1",
-		"net.bridge.bridge-nf-call-iptables": "1",
-		"vm.overcommit_memory":               "",
-		"vm.panic_on_oom":                    "",
-		"kernel.panic":                       "",
-		"kernel.panic_on_oops":               "",
-		"kernel.keys.root_maxkeys":           "",
-		"kernel.keys.root_maxbytes":          "",
+		"net.ipv4.ip_forward":                 "1",
+		"net.ipv6.conf.all.forwarding":        "1",
+		"net.bridge.bridge-nf-call-iptables":  "1",
+		"net.bridge.bridge-nf-call-ip6tables": "1",
+		"vm.overcommit_memory":                "",
+		"vm.panic_on_oom":                     "",
+		"kernel.panic":                        "",
+		"kernel.panic_on_oops":                "",
+		"kernel.keys.root_maxkeys":            "",
+		"kernel.keys.root_maxbytes":           "",
 	}
 }
 
@@ -40,16 +42,20 @@ func shared() []string {
 	return []string{"/run/xtables.lock", "/run/mount"}
 }
 
-// filterTable is the table that the iptables command makes when it is first used.
-const filterTable = "ip filter"
+// filterTables are the tables that the commands of iptables make when they are first
+// used, by the command that lists them.
+func filterTables() map[string]string {
+	return map[string]string{"iptables-save": "ip filter", "ip6tables-save": "ip6 filter"}
+}
 
 // Saved is what the machine was like before the cluster.
 type Saved struct {
 	Settings map[string]string `json:"settings"`
 	// Absent are the borrowed and shared paths that did not exist.
 	Absent []string `json:"absent"`
-	// NoFilterTable tells that nobody had used iptables.
-	NoFilterTable bool `json:"noFilterTable"`
+	// NoFilterTables are the commands of iptables that nobody had used, as filterTables
+	// names them.
+	NoFilterTables []string `json:"noFilterTables"`
 }
 
 // Save writes down what the machine is like, unless an earlier run that was
@@ -58,8 +64,12 @@ func Save(ctx context.Context, file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
-	_, err := command(ctx, "nft", "list", "table", "ip", "filter")
-	saved := Saved{Settings: map[string]string{}, NoFilterTable: err != nil}
+	saved := Saved{Settings: map[string]string{}}
+	for save, table := range filterTables() {
+		if _, err := command(ctx, "nft", append([]string{"list", "table"}, strings.Fields(table)...)...); err != nil {
+			saved.NoFilterTables = append(saved.NoFilterTables, save)
+		}
+	}
 	for name := range changed() {
 		if value, err := os.ReadFile(settingFile(name)); err == nil {
 			saved.Settings[name] = strings.TrimSpace(string(value))
@@ -123,18 +133,18 @@ func Restore(ctx context.Context, file string) error {
 			_ = os.Remove(path)
 		}
 	}
-	if saved.NoFilterTable {
-		removeUnusedFilter(ctx)
+	for _, save := range saved.NoFilterTables {
+		removeUnusedFilter(ctx, save)
 	}
 	return errors.Join(failed...)
 }
 
-// removeUnusedFilter removes the table of iptables unless somebody has put a
-// rule or chain there meanwhile.
-func removeUnusedFilter(ctx context.Context) {
-	rules, err := command(ctx, "iptables-save", "-t", "filter")
-	if err == nil && !hasRules(rules) {
-		try(ctx, "nft delete table "+filterTable)
+// removeUnusedFilter removes the table of a command of iptables unless somebody has put
+// a rule or chain there meanwhile.
+func removeUnusedFilter(ctx context.Context, save string) {
+	rules, err := command(ctx, save, "-t", "filter")
+	if table := filterTables()[save]; err == nil && !hasRules(rules) && table != "" {
+		try(ctx, "nft delete table "+table)
 	}
 }
 

@@ -42,6 +42,8 @@ func Gather(ctx context.Context, ports map[int]string) (Facts, error) {
 		return f, err
 	}
 	f.BridgeFilter = bridgeFilter(ctx)
+	_, noIPv6 := os.Stat("/proc/sys/net/ipv6")
+	f.IPv6 = noIPv6 == nil
 	f.PortUsers, err = portUsers(ports)
 	return f, err
 }

@@ -26,6 +26,8 @@ type Facts struct {
 	Cgroups []string
 	// BridgeFilter tells that bridged packets pass the packet filter.
 	BridgeFilter bool
+	// IPv6 tells that the kernel has IPv6, of which Pods get addresses too.
+	IPv6 bool
 	// NodeIP is the address of the machine, or "".
 	NodeIP string
 }
@@ -49,6 +51,9 @@ func Check(f Facts, ports map[int]string) error {
 	if !f.BridgeFilter {
 		return errors.New("the kernel does not filter bridged packets, so Services and NetworkPolicies cannot work: " +
 			"load the module with modprobe br_netfilter")
+	}
+	if !f.IPv6 {
+		return errors.New("the kernel has no IPv6, of which every Pod gets an address: boot it without ipv6.disable=1")
 	}
 	if f.NodeIP == "" {
 		return errors.New("this machine has no IPv4 address besides 127.0.0.1, and the cluster needs one: connect it to a network")

@@ -13,7 +13,7 @@ import (
 )
 
 func fit() Facts {
-	return Facts{Cgroups: []string{"cpu", "memory", "pids"}, BridgeFilter: true, NodeIP: "192.0.2.7"}
+	return Facts{Cgroups: []string{"cpu", "memory", "pids"}, BridgeFilter: true, IPv6: true, NodeIP: "192.0.2.7"}
 }
 
 func TestAFaultOfTheMachineIsOneSentenceWithItsRemedy(t *testing.T) {
@@ -38,6 +38,10 @@ func TestAFaultOfTheMachineIsOneSentenceWithItsRemedy(t *testing.T) {
 			change: func(f *Facts) { f.BridgeFilter = false },
 			want: "the kernel does not filter bridged packets, so Services and NetworkPolicies cannot work: " +
 				"load the module with modprobe br_netfilter",
+		},
+		"no IPv6": {
+			change: func(f *Facts) { f.IPv6 = false },
+			want:   "the kernel has no IPv6, of which every Pod gets an address: boot it without ipv6.disable=1",
 		},
 		"no address": {
 			change: func(f *Facts) { f.NodeIP = "" },

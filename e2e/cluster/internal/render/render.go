@@ -47,6 +47,8 @@ func names() template.FuncMap {
 		"domain":         layout.Domain,
 		"podCIDR":        layout.PodCIDR,
 		"nodePodCIDR":    layout.NodePodCIDR,
+		"podCIDR6":       layout.PodCIDR6,
+		"nodePodCIDR6":   layout.NodePodCIDR6,
 		"serviceCIDR":    layout.ServiceCIDR,
 		"dnsServiceIP":   layout.DNSServiceIP,
 		"bridge":         layout.Bridge,

@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -25,18 +26,19 @@ func main() {
 
 // serve answers until something fails.
 func serve(ctx context.Context) error {
-	config := net.ListenConfig{Control: rememberAddress}
 	failed := make(chan error)
 	answers := map[string]func([]byte) []byte{
 		":80": func(datagram []byte) []byte { return datagram },
 		":53": resolve,
 	}
 	for at, answer := range answers {
-		conn, err := config.ListenPacket(ctx, "udp4", at)
-		if err != nil {
-			return fmt.Errorf("listen at %s: %w", at, err)
+		for network := range addressOptions() {
+			conn, err := listen(ctx, network, at)
+			if err != nil {
+				return err
+			}
+			go func() { failed <- datagrams(conn, answer) }()
 		}
-		go func() { failed <- datagrams(conn.(*net.UDPConn), answer) }() //nolint:forcetypeassert // It is what udp4 gives.
 	}
 	server := &http.Server{
 		Addr:              ":80",
@@ -49,15 +51,31 @@ func serve(ctx context.Context) error {
 	return <-failed
 }
 
-// rememberAddress lets the kernel say with each datagram which address it came to.
-func rememberAddress(_, _ string, raw syscall.RawConn) error {
-	var failure error
-	if err := raw.Control(func(fd uintptr) {
-		failure = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_IP, syscall.IP_PKTINFO, 1)
-	}); err != nil {
-		return err
+// addressOptions are the options of sockets, by kind of network, with which the kernel
+// says to which address each datagram came.
+func addressOptions() map[string]struct{ level, option int } {
+	return map[string]struct{ level, option int }{
+		"udp4": {syscall.IPPROTO_IP, syscall.IP_PKTINFO}, "udp6": {syscall.IPPROTO_IPV6, syscall.IPV6_RECVPKTINFO},
 	}
-	return failure
+}
+
+// listen opens a socket for the datagrams of one kind of network.
+func listen(ctx context.Context, network, at string) (*net.UDPConn, error) {
+	option := addressOptions()[network]
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failure error
+		err := raw.Control(func(fd uintptr) { failure = syscall.SetsockoptInt(int(fd), option.level, option.option, 1) })
+		return errors.Join(err, failure)
+	}}
+	conn, err := config.ListenPacket(ctx, network, at)
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s: %w", at, err)
+	}
+	datagrams, isUDP := conn.(*net.UDPConn)
+	if !isUDP {
+		return nil, fmt.Errorf("listen at %s: it is a %T", at, conn)
+	}
+	return datagrams, nil
 }
 
 // datagrams answers each datagram that has an answer, from the address that it came to.

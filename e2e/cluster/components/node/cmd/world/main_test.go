@@ -62,12 +62,11 @@ func TestTheAddressThatWasAskedAnswers(t *testing.T) {
 // serving answers datagrams on every address until the test ends.
 func serving(t *testing.T, answer func([]byte) []byte) *net.UDPAddr {
 	t.Helper()
-	config := net.ListenConfig{Control: rememberAddress}
-	conn, err := config.ListenPacket(t.Context(), "udp4", ":0")
+	conn, err := listen(t.Context(), "udp4", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	go func() { _ = datagrams(conn.(*net.UDPConn), answer) }()
+	go func() { _ = datagrams(conn, answer) }()
 	return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: conn.LocalAddr().(*net.UDPAddr).Port}
 }

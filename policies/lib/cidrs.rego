@@ -46,3 +46,11 @@ family(range) := "IPv6" if {
 	regex.match(`^[0-9a-fA-F:]+/(?:0|[1-9][0-9]{0,2})$`, range)
 	net.cidr_is_valid(range)
 }
+
+# METADATA
+# description: Whether a range is left out of a block by one of its excepts.
+spared(range, block) if {
+	some except in block.except
+	valid(except)
+	net.cidr_contains(except, range)
+}

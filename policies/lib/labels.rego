@@ -4,6 +4,7 @@
 package lib.labels
 
 import data.lib.pods
+import data.lib.values
 
 # METADATA
 # description: The labels that a Pod gets, by the field path of the mapping that gives them.
@@ -34,3 +35,36 @@ domain(key) := split(key, "/")[0] if {
 below(name, parent) if name == parent
 
 below(name, parent) if endswith(name, sprintf(".%s", [parent]))
+
+# METADATA
+# description: Whether a label selector selects what has the labels; an empty one selects everything.
+selects(selector, labels) if {
+	every key, value in values.object_at(selector, ["matchLabels"]) {
+		labels[key] == value
+	}
+	every expression in values.collection_at(selector, ["matchExpressions"]) {
+		holds(expression, labels)
+	}
+}
+
+holds(expression, labels) if {
+	expression.operator == "In"
+	listed(expression, labels)
+}
+
+holds(expression, labels) if {
+	expression.operator == "NotIn"
+	not listed(expression, labels)
+}
+
+holds(expression, labels) if {
+	expression.operator == "Exists"
+	labels[expression.key] != null
+}
+
+holds(expression, labels) if {
+	expression.operator == "DoesNotExist"
+	not labels[expression.key]
+}
+
+listed(expression, labels) if labels[expression.key] in expression.values

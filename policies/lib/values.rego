@@ -52,6 +52,15 @@ text(value) := value if {
 	is_string(value)
 } else := json.marshal(value)
 
+# METADATA
+# description: Whether a name is the pattern, or begins like one that ends in *.
+matches(pattern, name) if pattern == name
+
+matches(pattern, name) if {
+	endswith(pattern, "*")
+	startswith(name, trim_suffix(pattern, "*"))
+}
+
 is_scalar(value) if is_string(value)
 
 is_scalar(value) if is_number(value)

@@ -45,3 +45,13 @@ test_types if {
 	values.text(null) == "null"
 	values.text({"x": 1}) == `{"x":1}`
 }
+
+test_matches if {
+	values.matches("a", "a")
+	values.matches("a*", "a")
+	values.matches("a*", "ab")
+	values.matches("*", "")
+	not values.matches("a", "ab")
+	not values.matches("a*", "b")
+	not values.matches("*a", "ba")
+}

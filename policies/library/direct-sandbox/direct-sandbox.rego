@@ -1,0 +1,43 @@
+# METADATA
+# title: Tenants claim
+# description: >-
+#   A Sandbox that a tenant makes directly holds what the tenant wrote; one that is claimed holds what the platform put into
+#   a template. A tier that lets tenants only claim does the same by namespace; this rule is for groups.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
+# custom:
+#   id: direct-sandbox
+#   code: SBX-100
+#   category: access
+#   severity: medium
+#   enforcement: "Off"
+#   remediation: Claim a Sandbox from a pool.
+#   kinds: [Sandbox]
+#   controls: ["CIS 5.1.4"]
+#   at_least_one: [groups]
+#   parameters:
+#     groups:
+#       description: Groups that may make Sandboxes without a claim.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       default: []
+package policies.library.direct_sandbox
+
+import data.lib.owners
+import data.lib.users
+
+deny contains finding if {
+	input.operation == "CREATE"
+	users.known
+	not users.of_groups(permitted)
+	not owners.ours
+	finding := {
+		"message": "only some groups make Sandboxes without a claim",
+		"field": "spec",
+		"value": input.user.username,
+	}
+}
+
+default permitted := []
+
+permitted := input.parameters.groups

@@ -1,0 +1,43 @@
+package policies.library.egress_cluster_test
+
+import data.policies.library.egress_cluster
+
+policy(cidr, excepts) := {
+	"object": {"spec": {"networkPolicy": {"egress": [{"to": [{"podSelector": {}}, {"ipBlock": {"cidr": cidr, "except": excepts}}]}]}}},
+	"parameters": {"clusterCIDRs": ["34.118.224.0/20", "fd12::/48"]},
+}
+
+test_denies[note] if {
+	some note, case in {
+		"everything": ["0.0.0.0/0", [], "34.118.224.0/20"],
+		"without excepts": ["0.0.0.0/0", null, "34.118.224.0/20"],
+		"a part": ["34.118.225.0/24", [], "34.118.224.0/20"],
+		"half left out": ["34.0.0.0/8", ["34.118.224.0/21"], "34.118.224.0/20"],
+		"IPv6": ["::/0", ["fd12::/64"], "fd12::/48"],
+		"an except that is no range": ["0.0.0.0/0", ["34.118.224.1/20"], "34.118.224.0/20"],
+	}
+	egress_cluster.deny == {{
+		"message": sprintf("the range covers addresses of the cluster in %s", [case[2]]),
+		"field": "spec.networkPolicy.egress[0].to[1].ipBlock.except",
+		"value": case[0],
+	}} with input as policy(case[0], case[1])
+}
+
+test_allows[note] if {
+	some note, case in {
+		"elsewhere": ["192.0.2.0/24", []],
+		"left out": ["0.0.0.0/0", ["192.0.2.0/24", "34.118.224.0/20"]],
+		"more left out": ["::/0", ["fd00::/8"]],
+		"no range": ["everywhere", []],
+	}
+	count(egress_cluster.deny) == 0 with input as policy(case[0], case[1])
+}
+
+test_allows_a_template_without_rules[note] if {
+	some note, spec in {"absent": {}, "null": {"networkPolicy": null}, "empty": {"networkPolicy": {"egress": []}}}
+	count(egress_cluster.deny) == 0 with input as {"object": {"spec": spec}, "parameters": {"clusterCIDRs": ["10.0.0.0/8"]}}
+}
+
+test_knows_nothing_without_parameters if {
+	count(egress_cluster.deny) == 0 with input as object.remove(policy("0.0.0.0/0", []), ["parameters"])
+}

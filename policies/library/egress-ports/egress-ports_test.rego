@@ -1,0 +1,55 @@
+package policies.library.egress_ports_test
+
+import data.policies.library.egress_ports
+
+outside := [{"podSelector": {}}, {"ipBlock": {"cidr": "192.0.2.0/24"}}]
+
+policy(rule) := {
+	"object": {"spec": {"networkPolicy": {"egress": [{"to": [{"podSelector": {}}]}, rule]}}},
+	"parameters": {"allowedPorts": [53, 443]},
+}
+
+test_denies_every_port[note] if {
+	some note, rule in {"absent": {"to": outside}, "null": {"to": outside, "ports": null}, "empty": {"to": outside, "ports": []}, "to everybody": {}, "to nobody named": {"to": null}, "to no list": {"to": []}}
+	egress_ports.deny == {{
+		"message": "a rule without ports allows every port",
+		"field": "spec.networkPolicy.egress[1].ports",
+		"value": "",
+	}} with input as policy(rule)
+}
+
+test_denies_a_port[note] if {
+	some note, case in {"mail": [{"port": 25}, 25], "a name": [{"port": "https"}, "https"], "text": [{"port": "443"}, "443"], "none": [{"protocol": "UDP"}, ""], "null": [{"port": null}, ""], "no object": [443, ""]}
+	egress_ports.deny == {{
+		"message": "the port is not one of those that are allowed",
+		"field": "spec.networkPolicy.egress[1].ports[1]",
+		"value": case[1],
+	}} with input as policy({"to": outside, "ports": [{"port": 443}, case[0]]})
+}
+
+test_denies_a_range if {
+	egress_ports.deny == {{
+		"message": "a range of ports is open",
+		"field": "spec.networkPolicy.egress[1].ports[0]",
+		"value": 443,
+	}} with input as policy({"to": outside, "ports": [{"port": 443, "endPort": 444}]})
+}
+
+test_denies_without_parameters if {
+	count(egress_ports.deny) == 1 with input as object.remove(policy({"to": outside, "ports": [{"port": 443}]}), ["parameters"])
+}
+
+test_allows[note] if {
+	some note, rule in {
+		"listed": {"to": outside, "ports": [{"port": 53, "protocol": "UDP"}, {"port": 443, "endPort": null}]},
+		"a range of one": {"to": outside, "ports": [{"port": 443, "endPort": 443}]},
+		"within the cluster": {"to": [{"namespaceSelector": {}, "ipBlock": null}], "ports": [{"port": 5432}]},
+		"within the cluster, every port": {"to": [{"podSelector": {}}]},
+	}
+	count(egress_ports.deny) == 0 with input as policy(rule)
+}
+
+test_allows_a_template_without_rules[note] if {
+	some note, spec in {"absent": {}, "null": {"networkPolicy": null}, "empty": {"networkPolicy": {"egress": []}}}
+	count(egress_ports.deny) == 0 with input as {"object": {"spec": spec}, "parameters": {"allowedPorts": [443]}}
+}

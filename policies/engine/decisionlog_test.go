@@ -60,7 +60,7 @@ func TestDecisionLog(t *testing.T) {
 	}
 	l := lines[0]
 	result := l["result"].(map[string]any)
-	if result["denied"] != true || len(result["rules"].([]any)) < 10 || len(result["findings"].([]any)) != 2 {
+	if result["denied"] != true || len(result["rules"].([]any)) < 10 || len(result["findings"].([]any)) != 3 {
 		t.Errorf("result: %s", show(t, result))
 	}
 	if digest, _ := l["policy_digest"].(string); !strings.HasPrefix(digest, "sha256:") || l["latency_ms"] != 0.0 {

@@ -21,6 +21,8 @@
 #       default: true
 package policies.library.bare_sandbox_network
 
+import data.lib.owners
+
 deny contains finding if {
 	input.kind == "Sandbox"
 	not covered
@@ -33,9 +35,4 @@ deny contains finding if {
 
 covered if input.parameters.generate == true
 
-covered if {
-	some owner in input.object.metadata.ownerReferences
-	owner.controller == true
-	owner.kind in {"SandboxClaim", "SandboxWarmPool"}
-	startswith(owner.apiVersion, "extensions.agents.x-k8s.io/")
-}
+covered if owners.ours

@@ -71,15 +71,8 @@ deny contains finding if {
 
 wrong(name) := "can take over the container" if {
 	some pattern in values.collection_at(given, ["denyNames"])
-	matches(pattern, name)
+	values.matches(pattern, name)
 	not name in values.collection_at(given, ["allowNames"])
-}
-
-matches(pattern, name) if pattern == name
-
-matches(pattern, name) if {
-	endswith(pattern, "*")
-	startswith(name, trim_suffix(pattern, "*"))
 }
 
 default given := {}

@@ -74,7 +74,7 @@ deny contains finding if {
 	wide(block.cidr)
 	some required in input.parameters.requiredExcepts
 	cidrs.family(required) == cidrs.family(block.cidr)
-	not spared(required, block)
+	not cidrs.spared(required, block)
 	finding := {
 		"message": sprintf("the range covers %s", [required]),
 		"field": sprintf("%s.except", [path]),
@@ -105,9 +105,3 @@ shortest := {"IPv4": given.minPrefix, "IPv6": given.minPrefixIPv6}
 default given := {"minPrefix": 8, "minPrefixIPv6": 16}
 
 given := input.parameters
-
-spared(required, block) if {
-	some except in block.except
-	cidrs.valid(except)
-	net.cidr_contains(except, required)
-}

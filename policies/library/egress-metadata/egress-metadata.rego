@@ -37,16 +37,10 @@ deny contains finding if {
 	cidrs.valid(block.cidr)
 	some target in input.parameters.metadataCIDRs
 	net.cidr_intersects(block.cidr, target)
-	not spared(target, block)
+	not cidrs.spared(target, block)
 	finding := {
 		"message": sprintf("the range covers the metadata service at %s", [target]),
 		"field": sprintf("%s.except", [path]),
 		"value": block.cidr,
 	}
-}
-
-spared(target, block) if {
-	some except in block.except
-	cidrs.valid(except)
-	net.cidr_contains(except, target)
 }

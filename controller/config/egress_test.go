@@ -84,3 +84,11 @@ func TestResolversOfProfiles(t *testing.T) {
 		})
 	}
 }
+
+// The policies of profiles and of templates share the names of a namespace.
+func TestAProfileThatIsNamedAsAPolicyOfATemplateIsRefused(t *testing.T) {
+	_, err := config.Parse([]byte(strings.Replace(valid, "none: {}", "none: {}\n  web-network-policy: {}", 1)))
+	if err == nil || !strings.Contains(err.Error(), "egressProfiles[web-network-policy]") {
+		t.Errorf("Parse() = %v, want the name refused", err)
+	}
+}

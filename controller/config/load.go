@@ -56,6 +56,10 @@ func (p *Platform) Validate() field.ErrorList {
 	}
 	for _, name := range sortedKeys(p.EgressProfiles) {
 		errs = append(errs, validateName(name, field.NewPath("egressProfiles").Key(name))...)
+		if strings.HasSuffix(name, templateSuffix) {
+			errs = append(errs, field.Invalid(field.NewPath("egressProfiles").Key(name), name,
+				"policies of templates end so, and one could have the same name: end it otherwise"))
+		}
 		errs = append(errs, validateProfile(p.EgressProfiles[name], field.NewPath("egressProfiles").Key(name))...)
 	}
 	for i, domain := range p.Claims.LabelDomains {
@@ -69,6 +73,9 @@ func (p *Platform) Validate() field.ErrorList {
 	errs = append(errs, validatePeer(p.Cluster.DNS, cluster.Child("dns"))...)
 	return append(errs, validatePeer(p.Router, field.NewPath("router"))...)
 }
+
+// templateSuffix ends the names of the policies of templates.
+const templateSuffix = "-network-policy"
 
 // validateName wants what can be the value of a label and a part of an object's name.
 func validateName(name string, at *field.Path) field.ErrorList {

@@ -198,6 +198,8 @@ func TestInternetLeavesOutWhatIsNotTheInternet(t *testing.T) {
 		"link-local, IPv6":                     {"fe80::1", false},
 		"a private address in NAT64":           {"64:ff9b::a00:1", false},
 		"a private address in 6to4":            {"2002:a00:1::1", false},
+		"a private address in Teredo":          {"2001:0:a00:1::1", false},
+		"beside Teredo":                        {"2001:1::1", true},
 		"a range of the cluster":               {"203.0.113.9", false},
 		"a range of the cluster, IPv6":         {"2001:db8:5::9", false},
 		"beside the range of the cluster":      {"2001:db8:6::9", true},

@@ -34,6 +34,7 @@ func SpecialRanges() []string {
 		"::1/128",          // loopback
 		"64:ff9b::/96",     // NAT64: any IPv4 address in disguise
 		"64:ff9b:1::/48",   // NAT64 for local use
+		"2001::/32",        // Teredo: any IPv4 address in disguise
 		"2002::/16",        // 6to4: any IPv4 address in disguise
 		"fc00::/7",         // unique local, and with it metadata services
 		"fe80::/10",        // link-local

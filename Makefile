@@ -138,7 +138,7 @@ e2e: $(CLUSTER) ## User stories on a real cluster; starts one when none is up, a
 .PHONY: stories
 stories: $(CLUSTER)
 	@KUBECONFIG=$(KUBECONFIG_PATH) IMAGE_TAG=$(VERSION) E2E_VALUES=$(if $(OWN_CLUSTER),$$($(CLUSTER) values-path)) \
-		go test -tags e2e -count=1 -timeout 40m $(E2E_ARGS) ./e2e/...
+		go test -tags e2e -count=1 -timeout 40m -parallel 8 $(E2E_ARGS) ./e2e/...
 
 .PHONY: test
 test: unit integration test-policies e2e ## Everything: unit tests, real apiserver, policy tests, user stories

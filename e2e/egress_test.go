@@ -78,6 +78,7 @@ func TestEgressProfiles(t *testing.T) { //nolint:tparallel // Stories run one by
 			cluster.WaitReady(ctx, t, ns, "workspace-"+profile)
 			for what, q := range questions {
 				t.Run(what, func(t *testing.T) {
+					t.Parallel()
 					code := ask(ctx, t, ns, "workspace-"+profile, q)
 					mustBe(t, code, strings.Contains(" "+strings.Join(q.open, " ")+" ", " "+profile+" "))
 				})

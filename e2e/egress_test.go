@@ -105,11 +105,18 @@ func TestNobodyPassesForTheRouter(t *testing.T) {
 }
 
 // A change of the profile closes what it no longer allows, a policy that an administrator
-// deletes comes back, and in between nothing is open that was closed.
+// deletes comes back, and in between code that tries all the time reaches nothing that was
+// closed.
 func TestProfileThatChangesOrIsTakenAway(t *testing.T) {
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
-	cluster.MustApply(ctx, t, ns, probing("workspace", "public", `["/bin/probe", "sleep"]`))
+	neighbour, neighbour6 := targetsOf(t, startPod(ctx, t, ns, "neighbour", "serve", ":8080"))
+	closed := []string{metadataAddress, metadataAddress6, neighbour, neighbour6}
+	startPod(ctx, t, ns, "control", append([]string{"loop"}, closed...)...)
+	for _, target := range closed {
+		waitLog(ctx, t, ns, "control", "reached "+target+" ")
+	}
+	cluster.MustApply(ctx, t, ns, probing("workspace", "public", looping(closed)))
 	cluster.WaitReady(ctx, t, ns, "workspace")
 	public, metadata := question{command: "tcp", target: publicAddress}, question{command: "tcp", target: metadataAddress}
 	waitAnswer(ctx, t, ns, public, true)
@@ -122,8 +129,16 @@ func TestProfileThatChangesOrIsTakenAway(t *testing.T) {
 	waitAnswer(ctx, t, ns, public, true)
 	mustBe(t, ask(ctx, t, ns, "workspace", metadata), false)
 
-	cluster.MustApply(ctx, t, ns, probing("workspace", "none", `["/bin/probe", "sleep"]`))
-	waitAnswer(ctx, t, ns, public, false)
+	for _, profile := range []string{"none", "public", "dns-only"} {
+		cluster.MustApply(ctx, t, ns, probing("workspace", profile, looping(closed)))
+		waitAnswer(ctx, t, ns, public, profile == "public")
+	}
+	for _, target := range closed {
+		waitLog(ctx, t, ns, "workspace", "tried "+target+":")
+	}
+	if log := waitLog(ctx, t, ns, "workspace", "tried "); strings.Contains(log, "reached ") {
+		t.Errorf("the Sandbox got through:\n%s", log)
+	}
 }
 
 // firstStarts is how many Sandboxes try to connect before their isolation is there.
@@ -134,13 +149,13 @@ const firstStarts, atOnce = 50, 10
 func TestNoPacketLeavesInTheFirstMoments(t *testing.T) {
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t, keys.Tier, "trusted")
-	neighbour := startPod(ctx, t, ns, "neighbour", "serve", ":8080").Status.PodIP + ":8080"
-	targets := []string{publicAddress, metadataAddress, neighbour}
+	neighbour, neighbour6 := targetsOf(t, startPod(ctx, t, ns, "neighbour", "serve", ":8080"))
+	targets := []string{publicAddress, metadataAddress, neighbour, publicAddress6, metadataAddress6, neighbour6}
 	startPod(ctx, t, ns, "control", append([]string{"loop"}, targets...)...)
 	for _, target := range targets {
 		waitLog(ctx, t, ns, "control", "reached "+target+" ")
 	}
-	command := fmt.Sprintf(`["/bin/probe", "loop", %q, %q, %q]`, targets[0], targets[1], targets[2])
+	command := looping(targets)
 	for wave := 0; wave < firstStarts; wave += atOnce {
 		for i := range atOnce {
 			cluster.MustApply(ctx, t, ns, probing(fmt.Sprintf("early-%d", wave+i), "none", command))
@@ -166,6 +181,11 @@ func targetsOf(t *testing.T, pod *corev1.Pod) (string, string) {
 		t.Fatalf("Pod %s has the addresses %v, want one of each family", pod.Name, pod.Status.PodIPs)
 	}
 	return net.JoinHostPort(pod.Status.PodIPs[0].IP, "8080"), net.JoinHostPort(pod.Status.PodIPs[1].IP, "8080")
+}
+
+// looping is the command of a container that connects from its first instruction on.
+func looping(targets []string) string {
+	return `["/bin/probe", "loop", "` + strings.Join(targets, `", "`) + `"]`
 }
 
 // probing is a Sandbox that runs the probe under an egress profile.

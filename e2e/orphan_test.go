@@ -31,8 +31,7 @@ func TestDeletedTemplateLeavesItsSandboxesIsolated(t *testing.T) {
 	for _, target := range closed {
 		waitLog(ctx, t, ns, "control", "reached "+target+" ")
 	}
-	command := `["/bin/probe", "loop", "` + strings.Join(closed, `", "`) + `"]`
-	cluster.MustApply(ctx, t, ns, asTemplate(probing("python", "public", command)))
+	cluster.MustApply(ctx, t, ns, asTemplate(probing("python", "public", looping(closed))))
 	cluster.MustApply(ctx, t, ns, emptyPool)
 	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: claim"))
 	sandbox := waitForClaim(ctx, t, ns).Status.SandboxStatus.Name

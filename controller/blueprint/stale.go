@@ -33,11 +33,8 @@ func Compare(template *extensionsv1beta1.SandboxTemplate, opts Options) (*Compar
 // another template, or another Pod, volumes or Service. Metadata alone makes no
 // member stale.
 func (c *Comparison) Stale(sandbox *agentsv1beta1.Sandbox) (bool, error) {
-	if sandbox.Labels[keys.SandboxTemplateRefHash] != c.hashes.Ref || sandbox.Annotations[keys.SandboxTemplateRef] != c.template.Name {
-		return true, nil
-	}
-	if sandbox.Labels[keys.SandboxTemplateHash] == c.hashes.Blueprint {
-		return false, nil
+	if stale, said := c.StaleByMetadata(sandbox); said {
+		return stale, nil
 	}
 	if c.want == nil {
 		want, err := rendered(c.template, c.opts)
@@ -47,6 +44,20 @@ func (c *Comparison) Stale(sandbox *agentsv1beta1.Sandbox) (bool, error) {
 		c.want = want
 	}
 	return !sameBlueprint(&sandbox.Spec.SandboxBlueprint, &c.want.Spec.SandboxBlueprint), nil
+}
+
+// StaleByMetadata is what labels and annotations say of that, if they do: of a Sandbox of
+// another template, and of one that was made from this one as it is. It costs next to
+// nothing; Stale compares all the rest.
+func (c *Comparison) StaleByMetadata(sandbox *agentsv1beta1.Sandbox) (stale, said bool) {
+	switch {
+	case sandbox.Labels[keys.SandboxTemplateRefHash] != c.hashes.Ref, sandbox.Annotations[keys.SandboxTemplateRef] != c.template.Name:
+		return true, true
+	case sandbox.Labels[keys.SandboxTemplateHash] == c.hashes.Blueprint:
+		return false, true
+	default:
+		return false, false
+	}
 }
 
 // Stale compares one Sandbox; see Comparison.

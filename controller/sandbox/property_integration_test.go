@@ -259,7 +259,8 @@ func (e *environment) state() map[string]any {
 	if service := (&corev1.Service{}); e.Exists("box", service) {
 		state["service object"] = []any{service.Labels, service.Spec.Selector, service.Spec.Ports, ownershipOf(service, sandbox)}
 	}
-	if claim := (&corev1.PersistentVolumeClaim{}); e.Exists("data-box", claim) {
+	// Whether one that somebody deleted was made again before the end came is chance.
+	if claim := (&corev1.PersistentVolumeClaim{}); sandbox.Spec.ShutdownTime == nil && e.Exists("data-box", claim) {
 		state["claim"] = []any{claim.Labels, ownershipOf(claim, sandbox)}
 	}
 	var pods corev1.PodList

@@ -139,6 +139,9 @@ func (d *decision) roll() {
 		enough = max(1, d.desired-part(d.desired, rollingPercent))
 	}
 	ready := d.count(isReady)
+	if d.count(isStale) == 0 {
+		return
+	}
 	for _, m := range d.sorted() {
 		switch {
 		case !m.stale:
@@ -202,12 +205,12 @@ func (d *decision) recheckAt(at time.Time) {
 // removeExcess removes what is too much: what no claim could have first, then the newest.
 func (d *decision) removeExcess() {
 	excess := d.count(isAny) + d.unseen - d.desired - d.surge()
-	for _, m := range d.sorted() {
-		if excess <= 0 {
-			return
-		}
+	if excess <= 0 {
+		return // most passes end here, without having put anything in order
+	}
+	order := d.sorted()
+	for _, m := range order[:min(excess, len(order))] {
 		d.drop(m)
-		excess--
 	}
 }
 

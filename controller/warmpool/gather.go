@@ -126,22 +126,43 @@ func (r *Reconciler) gatherMembers(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("list the members: %w", err)
 	}
-	present, ready := sets.New[types.UID](), sets.New[types.UID]()
+	s.members = make([]member, 0, len(list.Items))
+	removing := sets.New[types.UID]()
 	for i := range list.Items {
 		sandbox := &list.Items[i]
-		m := memberOf(sandbox, s.memory.removing.Has(sandbox.UID))
-		if m.wasReady = m.wasReady || s.memory.ready.Has(sandbox.UID); m.wasReady {
-			ready.Insert(sandbox.UID)
+		asked := s.memory.removing.Has(sandbox.UID)
+		if asked && sandbox.DeletionTimestamp == nil {
+			removing.Insert(sandbox.UID)
 		}
-		if sandbox.DeletionTimestamp == nil {
-			present.Insert(sandbox.UID)
-		}
-		s.members = append(s.members, m)
+		s.members = append(s.members, memberOf(sandbox, asked))
 		delete(s.unseen, sandbox.Name)
 	}
-	s.memory.ready = ready
-	s.memory.removing = s.memory.removing.Intersection(present)
+	s.memory.removing = removing
+	s.rememberReady()
 	return nil
+}
+
+// rememberReady keeps which members were Ready once. The memory is made anew only when some
+// of them are gone: most passes over a large pool find it as it was.
+func (s *scope) rememberReady() {
+	were := 0
+	for i := range s.members {
+		m := &s.members[i]
+		if m.wasReady = m.wasReady || s.memory.ready.Has(m.sandbox.UID); m.wasReady {
+			s.memory.ready.Insert(m.sandbox.UID)
+			were++
+		}
+	}
+	if s.memory.ready.Len() == were {
+		return
+	}
+	left := sets.New[types.UID]()
+	for i := range s.members {
+		if s.members[i].wasReady {
+			left.Insert(s.members[i].sandbox.UID)
+		}
+	}
+	s.memory.ready = left
 }
 
 // settleUnseen asks the apiserver for creates that the cache should have shown by now,

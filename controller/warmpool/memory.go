@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 )
 
 // memories are what this process remembers of each pool.
@@ -64,6 +66,8 @@ type memory struct {
 	removing sets.Set[types.UID]
 	// ready are the UIDs of members that were Ready once.
 	ready sets.Set[types.UID]
+	// compared are members that were compared with the template.
+	compared compared
 	// spent are the times at which members that were Ready before were replaced. began
 	// is when this process met the pool: what was before is not known.
 	spent []time.Time
@@ -154,4 +158,39 @@ func (u *unseen) snapshot() map[string]sent {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return maps.Clone(u.entries)
+}
+
+// compared are the outcomes of comparing members with one template.
+type compared struct {
+	template string
+	outcomes outcomes
+}
+
+// outcomes say by the UIDs of members whether they are stale, each for a version.
+type outcomes map[types.UID]outcome
+
+type outcome struct {
+	version string
+	stale   bool
+}
+
+// with are the outcomes for a template, of which nothing is known if it is another one.
+// Those of members that are gone are forgotten with it.
+func (c *compared) with(template string) outcomes {
+	if c.template != template || c.outcomes == nil {
+		c.template, c.outcomes = template, outcomes{}
+	}
+	return c.outcomes
+}
+
+// of is the outcome for a member.
+func (o outcomes) of(sandbox *agentsv1beta1.Sandbox, stale func(*agentsv1beta1.Sandbox) (bool, error)) (bool, error) {
+	if known, compared := o[sandbox.UID]; compared && known.version == sandbox.ResourceVersion {
+		return known.stale, nil
+	}
+	found, err := stale(sandbox)
+	if err == nil {
+		o[sandbox.UID] = outcome{version: sandbox.ResourceVersion, stale: found}
+	}
+	return found, err
 }

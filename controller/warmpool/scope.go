@@ -97,16 +97,23 @@ func (s *scope) problem() error {
 	return errors.Join(s.problems...)
 }
 
-// compare says which members are stale.
+// compare says which members are stale. Of those whose metadata does not tell, only the ones
+// that changed are looked at again.
 func (s *scope) compare(opts blueprint.Options) error {
 	comparison, err := blueprint.Compare(s.template, opts)
 	if err != nil {
 		return err
 	}
+	outcomes := s.memory.compared.with(fmt.Sprintf("%s/%+v", s.subject(), opts))
 	for i := range s.members {
-		if s.members[i].stale, err = comparison.Stale(s.members[i].sandbox); err != nil {
-			return err
+		m := &s.members[i]
+		stale, said := comparison.StaleByMetadata(m.sandbox)
+		if !said {
+			if stale, err = outcomes.of(m.sandbox, comparison.Stale); err != nil {
+				return err
+			}
 		}
+		m.stale = stale
 	}
 	return nil
 }

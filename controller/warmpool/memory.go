@@ -6,6 +6,7 @@ package warmpool
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,14 @@ func (m *memories) forget(key types.NamespacedName) {
 	delete(m.pools, key)
 }
 
+// stocked says whether a pool had something to hand out when it was last looked at.
+func (m *memories) stocked(key types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, found := m.pools[key]
+	return found && known.claimable.Load() > 0
+}
+
 // seen notes that the cache has shown a Sandbox of that namespace and name, whoever
 // controls it now.
 func (m *memories) seen(namespace, name string) {
@@ -54,9 +63,11 @@ func (m *memories) seen(namespace, name string) {
 }
 
 // memory is what this process remembers of one pool. Only its pass uses it, but for
-// unseen, which watches change.
+// unseen, which watches change, and claimable, which they read.
 type memory struct {
 	uid types.UID
+	// claimable is how many members a claim could have had after the last pass.
+	claimable atomic.Int64
 	// primed is true once the apiserver was asked what an earlier process made.
 	primed bool
 	// unseen are members that were made and that the cache does not show yet.

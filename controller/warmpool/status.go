@@ -155,7 +155,9 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) (ctrl.Result, error
 		s.wakeAt(s.now.Add(r.settings.UnschedulableRecheck))
 	}
 	r.tell(s)
-	r.gauges.set(client.ObjectKeyFromObject(s.pool), s.desired(), s.tally())
+	t := s.tally()
+	s.memory.claimable.Store(int64(t.claimable))
+	r.gauges.set(client.ObjectKeyFromObject(s.pool), s.desired(), t)
 	s.failed(r.writeStatus(ctx, s))
 	if err := s.problem(); err != nil {
 		return ctrl.Result{}, err

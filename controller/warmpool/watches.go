@@ -48,6 +48,9 @@ const (
 	firstRetry  = 200 * time.Millisecond
 	lastRetry   = time.Minute
 	passTimeout = time.Minute
+	// gatherFor is how long an event waits for others before a pass looks at them all: one
+	// claim makes five of them, and a pass looks at every member.
+	gatherFor = 100 * time.Millisecond
 )
 
 // SetupWithManager declares indexes and watches and registers the controller.
@@ -61,7 +64,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&agentsv1beta1.Sandbox{}, r.sandboxEvents()).
 		Watches(&extensionsv1beta1.SandboxTemplate{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfTemplate),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&extensionsv1beta1.SandboxClaim{}, claimEvents()).
+		Watches(&extensionsv1beta1.SandboxClaim{}, r.claimEvents()).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfNamespace), builder.WithPredicates(relations.TierChanged())).
 		WatchesRawSource(r.waker.Source()).
 		WithOptions(controller.Options{
@@ -157,12 +160,17 @@ func (r *Reconciler) list(ctx context.Context, namespace string, selected ...cli
 }
 
 // claimEvents wakes the pool of a claim when the claim begins or ceases to want
-// something.
-func claimEvents() handler.EventHandler {
+// something: at once if the pool had nothing to hand out when it was last looked at.
+func (r *Reconciler) claimEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	add := func(q queue, claim client.Object) {
-		if pool := poolOfWanting(claim); pool != "" {
-			q.Add(ctrl.Request{NamespacedName: client.ObjectKey{Namespace: claim.GetNamespace(), Name: pool}})
+		pool := client.ObjectKey{Namespace: claim.GetNamespace(), Name: poolOfWanting(claim)}
+		switch {
+		case pool.Name == "":
+		case r.memories.stocked(pool):
+			q.AddAfter(ctrl.Request{NamespacedName: pool}, gatherFor)
+		default:
+			q.Add(ctrl.Request{NamespacedName: pool})
 		}
 	}
 	return handler.Funcs{
@@ -179,14 +187,14 @@ func claimEvents() handler.EventHandler {
 	}
 }
 
-// sandboxEvents wakes the pools of a Sandbox when it comes, goes, changes hands or
-// changes its state, and notes what the cache has shown.
+// sandboxEvents wakes the pools of a Sandbox a moment after it comes, goes, changes hands
+// or changes its state, and notes what the cache has shown.
 func (r *Reconciler) sandboxEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	add := func(ctx context.Context, q queue, sandboxes ...client.Object) {
 		for _, sandbox := range sandboxes {
 			for _, request := range r.poolsOf(ctx, sandbox) {
-				q.Add(request)
+				q.AddAfter(request, gatherFor)
 			}
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
@@ -144,6 +145,9 @@ func TestAnEventIsToldOnceHoweverOftenItsStatusFails(t *testing.T) {
 	})
 	e.stop()
 	told := e.Told.All()
+	if e.template().Labels[keys.SandboxTemplateRefHash] != keys.NameHash("python") {
+		t.Errorf("labels of a template that has no policy: %v", e.template().Labels)
+	}
 	if len(told) != 1 || !strings.HasPrefix(told[0], "Warning "+reasonNameTaken) || failing.Left() > 0 {
 		t.Errorf("%d writes have yet to fail, and the Events were %q", failing.Left(), told)
 	}

@@ -11,12 +11,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -84,6 +87,14 @@ func TestPoolIsScaledThroughItsSubresourceAndKeepsItsSelectorAtNone(t *testing.T
 		}
 		e.settled(replicas)
 	}
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(extensionsv1beta1.GroupVersion.WithKind(extensionsv1beta1.SandboxWarmPoolKind))
+	e.Get("pool", stored)
+	for _, field := range [][]string{{"spec", "replicas"}, {"status", "replicas"}, {"status", "readyReplicas"}} {
+		if value, written, err := unstructured.NestedInt64(stored.Object, field...); value != 0 || !written || err != nil {
+			t.Errorf("%v of a pool of none is stored as %d: %t, %v, want 0", field, value, written, err)
+		}
+	}
 	var scale autoscalingv1.Scale
 	if err := e.Client.SubResource("scale").Get(t.Context(), e.pool(), &scale); err != nil {
 		t.Fatal(err)
@@ -91,6 +102,135 @@ func TestPoolIsScaledThroughItsSubresourceAndKeepsItsSelectorAtNone(t *testing.T
 	if scale.Status.Selector != keys.WarmPoolSandbox+"="+keys.NameHash("pool") || scale.Status.Replicas != 0 {
 		t.Errorf("scale at none = %+v", scale.Status)
 	}
+}
+
+// The numbers are there when they were never anything but 0.
+func TestAPoolOfNoneSaysSo(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	e.Create(makeTemplate(), makePool(0))
+	e.saysProgressing(reasonComplete)
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(extensionsv1beta1.GroupVersion.WithKind(extensionsv1beta1.SandboxWarmPoolKind))
+	e.Get("pool", stored)
+	status, _, err := unstructured.NestedMap(stored.Object, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(status, "conditions")
+	want := map[string]any{
+		"replicas": int64(0), "readyReplicas": int64(0), "observedGeneration": stored.GetGeneration(),
+		"selector": keys.WarmPoolSandbox + "=" + keys.NameHash("pool"),
+	}
+	if diff := cmp.Diff(want, status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+// Pods that wait for a node, or behind a gate, are held however long that takes: new ones
+// would wait as well. One that ceased to be ready is replaced after its grace.
+func TestMembersThatWaitAreHeldAndThoseThatFailAreReplaced(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t, func(e *environment) { e.Told = &apiserver.Told{} })
+	template := makeTemplate()
+	template.Spec.PodTemplate.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/quota"}}
+	e.Create(template, makePool(1))
+	e.saysProgressing(reasonFilling)
+	member := e.gated()
+	e.Clock.Jump(e.settings.ReadinessGrace)
+	e.wake()
+	note := "1/1 sandboxes are unschedulable past the 5m0s readiness grace period; " +
+		"holding them instead of replacing (replacements would be equally unschedulable)"
+	if said := e.saysProgressing(reasonUnschedulable); said.Message != note {
+		t.Errorf("message = %q, want %q", said.Message, note)
+	}
+	if now := e.members(); len(now) != 1 || now[0].UID != member.UID {
+		t.Errorf("%d members after the grace, want %s held", len(now), member.Name)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: member.Name}}
+	change(e, pod, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
+	e.saysProgressing(reasonComplete)
+	told := []string{"Warning WarmPoolNotProgressing: " + note, "Normal WarmPoolProgressing: Warm pool is progressing again"}
+	e.Eventually("the Events are told", func() error {
+		if diff := cmp.Diff(told, e.Told.All()); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	})
+	e.Get(member.Name, pod)
+	if err := (apiserver.Kubelet{Client: e.Client}).Report(t.Context(), pod, func(s *corev1.PodStatus) {
+		apiserver.SetCondition(s, corev1.PodReady, corev1.ConditionFalse)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	e.saysProgressing(reasonFilling)
+	e.Clock.Jump(2 * e.settings.ReadinessGrace)
+	e.wake()
+	e.Eventually("the member that failed is replaced", func() error {
+		if now := e.members(); len(now) != 1 || now[0].UID == member.UID {
+			return fmt.Errorf("there are %d members, among them the old one", len(now))
+		}
+		return nil
+	})
+}
+
+// gated waits until the only member has a Pod that waits behind a gate.
+func (e *environment) gated() *agentsv1beta1.Sandbox {
+	e.Helper()
+	var member agentsv1beta1.Sandbox
+	e.Eventually("the member waits behind its gate", func() error {
+		members := e.members()
+		if len(members) != 1 {
+			return fmt.Errorf("there are %d", len(members))
+		}
+		member = members[0]
+		scheduled := meta.FindStatusCondition(member.Status.Conditions, agentsv1beta1.ConditionPodScheduled)
+		if scheduled == nil || scheduled.Reason != corev1.PodReasonSchedulingGated {
+			return fmt.Errorf("PodScheduled is %+v", scheduled)
+		}
+		return nil
+	})
+	return &member
+}
+
+// wake lets the controller look at the pools of the template.
+func (e *environment) wake() {
+	e.Helper()
+	change(e, makeTemplate(), func(t *extensionsv1beta1.SandboxTemplate) {
+		t.Annotations = map[string]string{"at": e.Clock.Now().String()}
+	})
+}
+
+// watchReady watches the members and tells how few of them were Ready at a moment.
+func (e *environment) watchReady() (lowest func() int) {
+	e.Helper()
+	ready := map[types.UID]bool{}
+	for _, member := range e.members() {
+		if meta.IsStatusConditionTrue(member.Status.Conditions, agentsv1beta1.ConditionReady) {
+			ready[member.UID] = true
+		}
+	}
+	least := len(ready)
+	watcher, err := apiserver.Watch(context.Background(), e.Client, &agentsv1beta1.SandboxList{}, e.Namespace)
+	if err != nil {
+		e.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for event := range watcher.ResultChan() {
+			sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
+			if !isSandbox {
+				continue
+			}
+			delete(ready, sandbox.UID)
+			if event.Type != watch.Deleted && sandbox.DeletionTimestamp == nil && meta.IsStatusConditionTrue(sandbox.Status.Conditions, agentsv1beta1.ConditionReady) {
+				ready[sandbox.UID] = true
+			}
+			least = min(least, len(ready))
+		}
+	}()
+	return func() int { watcher.Stop(); <-done; return least }
 }
 
 func TestPoolWaitsForItsTemplateAndSaysSo(t *testing.T) {
@@ -138,6 +278,7 @@ func TestStrategies(t *testing.T) {
 					t.Errorf("member %q was replaced for a label", name)
 				}
 			}
+			lowest := e.watchReady()
 			change(e, makeTemplate(), newImage)
 			e.Eventually("all members are new", func() error {
 				if got := fresh(e); got != 6 || len(e.members()) != 6 {
@@ -145,6 +286,9 @@ func TestStrategies(t *testing.T) {
 				}
 				return nil
 			})
+			if got := lowest(); strategy == extensionsv1beta1.UpdateStrategyRollingUpdate && got < 6 {
+				t.Errorf("only %d of 6 members were Ready at a moment", got)
+			}
 		})
 	}
 	t.Run("OnReplenish keeps them until they are taken", func(t *testing.T) {

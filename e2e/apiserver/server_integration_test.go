@@ -20,15 +20,6 @@ import (
 
 func TestAnApiserverServesOurKindsAndCountsWritesByUser(t *testing.T) {
 	ctx := t.Context()
-	server, err := apiserver.Start(ctx, apiserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	admin, err := apiserver.NewClient(server.Config)
 	if err != nil {
 		t.Fatal(err)

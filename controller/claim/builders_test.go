@@ -71,6 +71,10 @@ func withPodMetadata(labels, annotations map[string]string) func(*extensionsv1be
 	}
 }
 
+func withVolumes(names ...string) func(*extensionsv1beta1.SandboxClaim) {
+	return func(c *extensionsv1beta1.SandboxClaim) { c.Spec.VolumeClaimTemplates = volumes(names...) }
+}
+
 // makeSandbox gives the Sandbox "box" of the pool "pool" that is ready, changed by the
 // edits.
 func makeSandbox(edits ...func(*agentsv1beta1.Sandbox)) *agentsv1beta1.Sandbox {

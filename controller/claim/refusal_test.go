@@ -37,9 +37,6 @@ func TestRefusalsInTheWordsOfTheContract(t *testing.T) {
 			t.Spec.VolumeClaimTemplatesPolicy, t.Spec.VolumeClaimTemplates = policy, volumes("data")
 		}
 	}
-	withVolumes := func(names ...string) func(*extensionsv1beta1.SandboxClaim) {
-		return func(c *extensionsv1beta1.SandboxClaim) { c.Spec.VolumeClaimTemplates = volumes(names...) }
-	}
 	none := func(*extensionsv1beta1.SandboxTemplate) {}
 	cases := map[string]struct {
 		template edit

@@ -8,6 +8,7 @@ package claim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,18 +87,44 @@ func TestAClaimWaitsForTheRefillAndIsWokenByIt(t *testing.T) {
 	e.named("pool-1")
 }
 
-func TestVariablesLeaveThePoolAlone(t *testing.T) {
+// What a claim brings itself can only be part of a Sandbox of its own.
+func TestVariablesAndVolumesLeaveThePoolAlone(t *testing.T) {
 	t.Parallel()
-	e := newEnvironment(t)
-	stock := e.pool(func(t *template, _ *pool) { t.Spec.EnvVarsInjectionPolicy = extensionsv1beta1.InjectionAllowed })
-	stock.add("pool-1")
-	e.Create(makeClaim("claim", withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"})))
-	e.says(saysNotReady)
-	e.named("claim")
-	sandbox := &agentsv1beta1.Sandbox{}
-	e.Get("claim", sandbox)
-	if env := sandbox.Spec.PodTemplate.Spec.Containers[0].Env; len(env) != 1 || env[0].Name != "A" || env[0].Value != "b" {
-		t.Errorf("the container has the variables %v", env)
+	cases := map[string]struct {
+		claim func(*extensionsv1beta1.SandboxClaim)
+		// has says what is missing of the Sandbox.
+		has func(*agentsv1beta1.Sandbox) error
+	}{
+		"variables": {withEnv(extensionsv1beta1.EnvVar{Name: "A", Value: "b"}), func(s *agentsv1beta1.Sandbox) error {
+			if env := s.Spec.PodTemplate.Spec.Containers[0].Env; len(env) != 1 || env[0].Name != "A" || env[0].Value != "b" {
+				return fmt.Errorf("the container has the variables %v", env)
+			}
+			return nil
+		}},
+		"volumes": {withVolumes("more"), func(s *agentsv1beta1.Sandbox) error {
+			if volumes := s.Spec.VolumeClaimTemplates; len(volumes) != 1 || volumes[0].Name != "more" {
+				return fmt.Errorf("the Sandbox has the volumes %v", volumes)
+			}
+			return nil
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnvironment(t)
+			stock := e.pool(func(t *template, _ *pool) {
+				t.Spec.EnvVarsInjectionPolicy, t.Spec.VolumeClaimTemplatesPolicy = extensionsv1beta1.InjectionAllowed, extensionsv1beta1.InjectionAllowed
+			})
+			stock.add("pool-1")
+			stock.offers(1, 1)
+			e.Create(makeClaim("claim", tc.claim))
+			e.says(saysNotReady)
+			e.named("claim")
+			if err := tc.has(e.sandbox("claim")); err != nil {
+				t.Error(err)
+			}
+			stock.offers(1, 1)
+		})
 	}
 }
 
@@ -161,17 +188,7 @@ func TestWhatIsNotHealthyNowIsNotHandedOut(t *testing.T) {
 			}
 		}, true},
 		"a member that its template no longer describes, under Recreate": {func(e *environment) {
-			apiserver.Change(e.Environment, "template", &template{}, func(t *template) { t.Spec.PodTemplate.Spec.Containers[0].Image = newImage })
-			e.Eventually("the cache has the template", func() error {
-				seen := &template{}
-				if err := e.reconciler.client.Get(e.Context(), e.Key("template"), seen); err != nil {
-					return err
-				}
-				if seen.Spec.PodTemplate.Spec.Containers[0].Image != newImage {
-					return errors.New("not yet")
-				}
-				return nil
-			})
+			e.templateIs(func(t *template) { t.Spec.PodTemplate.Spec.Containers[0].Image = newImage })
 		}, false},
 	}
 	for name, tc := range cases {
@@ -386,8 +403,12 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 		t.Parallel()
 		e := newEnvironment(t)
 		e.bound(ends(extensionsv1beta1.ClaimShutdownPolicyDelete))
+		said := e.reasons()
 		finish(e)
 		e.Gone("claim", &extensionsv1beta1.SandboxClaim{})
+		if got := said(); !slices.Contains(got, ReasonClaimExpired) {
+			t.Errorf("before it went the claim said %v, want %s among it", got, ReasonClaimExpired)
+		}
 	})
 	t.Run("DeleteForeground lets the claim wait for its Sandbox", func(t *testing.T) {
 		t.Parallel()

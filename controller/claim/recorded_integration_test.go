@@ -1,0 +1,157 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package claim
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+)
+
+// naming is a claim whose annotation names a Sandbox.
+func naming(sandbox string) func(*extensionsv1beta1.SandboxClaim) {
+	return func(c *extensionsv1beta1.SandboxClaim) { c.Annotations = map[string]string{keys.SandboxName: sandbox} }
+}
+
+// An earlier release wrote which Sandbox a claim takes before it took it. What it did not
+// get is forgotten.
+func TestASandboxThatTheClaimNamesAndDoesNotHaveIsForgotten(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(*environment, *stock){
+		"it is gone": func(*environment, *stock) {},
+		"another claim has it": func(e *environment, s *stock) {
+			s.add("lost")
+			s.offers(1, 1)
+			e.Create(makeClaim("other", naming("lost")))
+			e.Eventually("the other claim has it", func() error {
+				if got := e.claim("other").Status.SandboxStatus.Name; got != "lost" {
+					return fmt.Errorf("it has %q", got)
+				}
+				return nil
+			})
+		},
+		"it is nobody's": func(e *environment, _ *stock) {
+			e.Create(makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Name, s.OwnerReferences, s.ResourceVersion = "lost", nil, "" }))
+		},
+	}
+	for name, prepare := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnvironment(t)
+			stock := e.pool()
+			prepare(e, stock)
+			stock.add("pool-1")
+			stock.offers(1, 1)
+			e.Create(makeClaim("claim", naming("lost")))
+			e.says(saysReady)
+			e.named("pool-1")
+			e.Eventually("the annotation follows", func() error {
+				if got := e.claim("claim").Annotations[keys.SandboxName]; got != "pool-1" {
+					return errors.New(got)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// Under OnReplenish a member serves although its template describes another by now.
+func TestAStaleMemberServesUnderOnReplenish(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	stock := e.pool()
+	stock.add("pool-1")
+	stock.offers(1, 1)
+	e.templateIs(func(t *template) { t.Spec.PodTemplate.Spec.Containers[0].Image = newImage })
+	e.Create(makeClaim("claim"))
+	e.says(saysReady)
+	e.named("pool-1")
+}
+
+// What the template says of the Pod's metadata reaches a Sandbox in use with the next pass
+// over its claim.
+func TestChangedMetadataOfTheTemplateReachesTheSandbox(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	e.bound(withPodMetadata(map[string]string{"sandbox.users.io/a": "b"}, nil))
+	e.templateIs(func(t *template) {
+		t.Spec.PodTemplate.ObjectMeta.Labels = map[string]string{"app": "workspace", "team": "blue"}
+	})
+	e.jump("claim", 0)
+	e.Eventually("the Sandbox has it", func() error {
+		got := e.sandbox("pool-1").Spec.PodTemplate.ObjectMeta.Labels
+		want := map[string]string{
+			"app": "workspace", "team": "blue", "sandbox.users.io/a": "b",
+			keys.SandboxTemplateRefHash: keys.NameHash("template"), keys.ClaimUID: string(e.claim("claim").UID),
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	})
+	e.says(saysReady)
+}
+
+// templateIs changes the template and waits until the controller has seen it.
+func (e *environment) templateIs(change func(*template)) {
+	e.Helper()
+	changed := apiserver.Change(e.Environment, "template", &template{}, change)
+	e.Eventually("the cache has the template", func() error {
+		seen := &template{}
+		if err := e.reconciler.client.Get(e.Context(), e.Key("template"), seen); err != nil {
+			return err
+		}
+		if seen.ResourceVersion != changed.ResourceVersion {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+}
+
+func (e *environment) sandbox(name string) *agentsv1beta1.Sandbox {
+	e.Helper()
+	sandbox := &agentsv1beta1.Sandbox{}
+	e.Get(name, sandbox)
+	return sandbox
+}
+
+// A claim that is on its way out gets nothing any more. Another that came later is served,
+// so that its turn has certainly come.
+func TestAClaimThatIsBeingDeletedGetsNothing(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	e.stop()
+	stock := e.pool()
+	stock.add("pool-1")
+	leaving := makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Finalizers = []string{"example.com/keep"} })
+	e.Create(leaving)
+	e.Delete(leaving)
+	e.reconciler, e.stop = e.launch()
+	stock.offers(1, 1)
+	e.jump("claim", 0)
+	e.Create(makeClaim("second"))
+	e.Eventually("the second claim is served", func() error {
+		if got := e.claim("second").Status.SandboxStatus.Name; got != "pool-1" {
+			return errors.New(got)
+		}
+		return nil
+	})
+	e.stop()
+	if claim := e.claim("claim"); len(claim.Status.Conditions) > 0 || len(claim.Annotations) > 0 {
+		t.Errorf("the claim was worked on: %+v, %v", claim.Status, claim.Annotations)
+	}
+	if owner := metav1.GetControllerOf(e.sandbox("pool-1")); owner == nil || owner.Name != "second" {
+		t.Errorf("the member belongs to %v", owner)
+	}
+}

@@ -188,11 +188,12 @@ func looping(targets []string) string {
 	return `["/bin/probe", "loop", "` + strings.Join(targets, `", "`) + `"]`
 }
 
-// probing is a Sandbox that runs the probe under an egress profile.
-func probing(name, profile, command string) string {
+// probing is a Sandbox that runs the probe under an egress profile, with more lines of
+// its Pod if need be.
+func probing(name, profile, command string, lines ...string) string {
 	return strings.NewReplacer("python:3.12-slim", probeImage, `["sh", "-c", "sleep infinity"]`, command,
 		"metadata: {name: "+name+"}", "metadata: {name: "+name+", annotations: {"+keys.EgressProfile+": "+profile+"}}").
-		Replace(sandboxWith(name, "automountServiceAccountToken: false\nterminationGracePeriodSeconds: 1", ""))
+		Replace(sandboxWith(name, strings.Join(append(lines, "automountServiceAccountToken: false", "terminationGracePeriodSeconds: 1"), "\n"), ""))
 }
 
 func ask(ctx context.Context, t *testing.T, namespace, pod string, q question) int {

@@ -13,9 +13,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
 )
 
@@ -53,4 +55,30 @@ func TestTenantsPolicyThatReopensIsTold(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A policy that is older than the first Sandbox of its namespace opens more than the tier
+// allows: the Sandbox says so and does not start, until somebody mends it.
+func TestOlderPolicyKeepsASandboxFromStarting(t *testing.T) {
+	ctx := t.Context()
+	ns := cluster.Namespace(ctx, t, keys.Tier, "restricted")
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "wide"}}
+	policy.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}
+	policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{}}
+	if err := cluster.Create(ctx, policy); err != nil {
+		t.Fatal(err)
+	}
+	cluster.MustApply(ctx, t, ns, asTemplate(probing("python", "dns-only", `["/bin/probe", "sleep"]`, "securityContext: {runAsNonRoot: true, runAsUser: 1000}")))
+	cluster.MustApply(ctx, t, ns, emptyPool)
+	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: claim"))
+	cluster.WaitReadyMessage(ctx, t, ns, "task", `NetworkPolicy "wide"`, "everything", "dns-only")
+	if err := cluster.Get(ctx, client.ObjectKey{Namespace: ns, Name: "task"}, &corev1.Pod{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Pod: %v, want none", err)
+	}
+	if err := cluster.Delete(ctx, policy); err != nil {
+		t.Fatal(err)
+	}
+	sandbox := waitForClaim(ctx, t, ns).Status.SandboxStatus.Name
+	mustBe(t, ask(ctx, t, ns, sandbox, question{command: "dns", target: "world.test"}), true)
+	mustBe(t, ask(ctx, t, ns, sandbox, question{command: "tcp", target: publicAddress}), false)
 }

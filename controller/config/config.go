@@ -74,6 +74,9 @@ const AnyIdentity = "*"
 type Cluster struct {
 	// CIDRs are the ranges of Pods, Services and nodes; Internet never covers them.
 	CIDRs []string `json:"cidrs,omitempty"`
+	// Discovered are those of the CIDRs that nobody configured: isolation.Resolve found
+	// them in the cluster.
+	Discovered []string `json:"-"`
 	// DNS are the Pods that resolve names for the cluster.
 	DNS Peer `json:"dns"`
 	// DNSAddresses are addresses of resolvers that are no Pods, such as a node-local

@@ -5,6 +5,7 @@ package isolation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -23,10 +24,22 @@ func IsBeyond(invalid *field.Error) bool {
 	return invalid != nil && strings.HasPrefix(invalid.Field, ownEgress.String())
 }
 
-// Beyond lists what rules of egress open beyond the ceiling of a tier: each refusal
-// names the rule, what it opens, and the first address of it that the ceiling closes.
-// In a tier without a ceiling there is none. The path is where the rules stand.
+// Beyond lists what own rules of a template open beyond the ceiling of a tier: each
+// refusal names the rule, what it opens, and the first address of it that the ceiling
+// closes. In a tier without a ceiling there is none. The path is where the rules stand.
+// The addresses that were discovered in the cluster count for nothing: they come and go,
+// and Template takes them out of the rules.
 func Beyond(p *config.Platform, tierName string, tier config.Tier, rules []networkingv1.NetworkPolicyEgressRule, at *field.Path) field.ErrorList {
+	cluster := p.Cluster
+	cluster.CIDRs = slices.DeleteFunc(slices.Clone(cluster.CIDRs), func(cidr string) bool { return slices.Contains(cluster.Discovered, cidr) })
+	configured := *p
+	configured.Cluster = cluster
+	return beyondCeiling(&configured, tierName, tier, rules, at)
+}
+
+func beyondCeiling(
+	p *config.Platform, tierName string, tier config.Tier, rules []networkingv1.NetworkPolicyEgressRule, at *field.Path,
+) field.ErrorList {
 	if tier.Egress.Ceiling == "" {
 		return nil
 	}
@@ -68,7 +81,7 @@ func Reopened(p *config.Platform, tierName string, tier config.Tier, podLabels m
 		if policy.Labels[keys.ManagedBy] == Manager || !hasType(policy, networkingv1.PolicyTypeEgress) || !selects(policy, podLabels) {
 			continue
 		}
-		if beyond := Beyond(p, tierName, tier, policy.Spec.Egress, field.NewPath("spec", "egress")); len(beyond) > 0 {
+		if beyond := beyondCeiling(p, tierName, tier, policy.Spec.Egress, field.NewPath("spec", "egress")); len(beyond) > 0 {
 			return policy.Name, beyond[0]
 		}
 	}

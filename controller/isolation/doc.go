@@ -49,6 +49,11 @@
 // stricter or admission was away, keeps its policy without egress: a stricter tier closes
 // at once, and what runs is not torn down.
 //
+// 2026-11-30: The addresses that were discovered in the cluster are no part of the ceiling
+// of a template: nobody could write rules that stay below it while nodes come and go. They
+// are taken out of the rules instead, so that admission, which does not know them, and the
+// controller say the same.
+//
 // 2026-11-30: The policy of a template that has gone is made again as nodes, the apiserver
 // and Services change, as the others are: its labels record the profile and who may
 // connect. A template's own rules do not depend on these, and stay; should its tier become

@@ -44,7 +44,8 @@ type Gap struct {
 // configuration that is given is not changed.
 func Resolve(p *config.Platform, n Network) (*config.Platform, []Gap) {
 	resolved := *p
-	resolved.Cluster.CIDRs = withRanges(p.Cluster.CIDRs, n.Ranges)
+	resolved.Cluster.Discovered = discovered(p.Cluster.CIDRs, n.Ranges)
+	resolved.Cluster.CIDRs = append(slices.Clone(p.Cluster.CIDRs), resolved.Cluster.Discovered...)
 	resolved.EgressProfiles = map[string]config.EgressProfile{}
 	var gaps []Gap
 	for _, name := range slices.Sorted(maps.Keys(p.EgressProfiles)) {
@@ -72,21 +73,17 @@ func Resolve(p *config.Platform, n Network) (*config.Platform, []Gap) {
 	return &resolved, gaps
 }
 
-// withRanges adds the ranges that neither the special ones nor the configured cover.
-func withRanges(configured []string, ranges []netip.Prefix) []string {
+// discovered are the ranges that neither the special ones nor the configured cover.
+func discovered(configured []string, ranges []netip.Prefix) []string {
 	closed := outermost(append(SpecialRanges(), configured...))
 	var added []string
 	for _, prefix := range ranges {
-		covered := slices.ContainsFunc(closed, func(text string) bool {
-			outer, err := netip.ParsePrefix(text)
-			return err == nil && covers(outer, prefix)
-		})
-		if !covered {
+		if !isWithin(prefix.String(), closed) {
 			added = append(added, prefix.String())
 		}
 	}
 	slices.Sort(added)
-	return append(slices.Clone(configured), slices.Compact(added)...)
+	return slices.Compact(added)
 }
 
 // podsBehind is the rule for the Pods behind a Service; or why there is none.

@@ -74,6 +74,15 @@ func within(cidr string, ranges []string) []string {
 	return inside
 }
 
+// isWithin says whether a range lies inside one of others, or is one of them.
+func isWithin(cidr string, ranges []string) bool {
+	inner, err := netip.ParsePrefix(cidr)
+	return err == nil && slices.ContainsFunc(ranges, func(text string) bool {
+		outer, err := netip.ParsePrefix(text)
+		return err == nil && covers(outer, inner)
+	})
+}
+
 // outermost sorts the ranges and drops those that lie inside another.
 func outermost(ranges []string) []string {
 	var prefixes []netip.Prefix

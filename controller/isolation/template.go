@@ -36,8 +36,9 @@ func Managed(template *extensionsv1beta1.SandboxTemplate) bool {
 }
 
 // Template opens what the template says: its own rules, both directions at once, or
-// else those of the Choice, which its labels record. It selects the contract's label and
-// beside it one that nobody can make collide.
+// else those of the Choice, which its labels record. Below a ceiling its own rules do not
+// open the addresses that were discovered in the cluster. It selects the contract's label
+// and beside it one that nobody can make collide.
 func Template(template *extensionsv1beta1.SandboxTemplate, c Choice, p *config.Platform) *networkingv1.NetworkPolicy {
 	np := policy(template.Namespace, TemplateName(template.Name), nil, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
 	key := keys.TemplateKey(template.Name)
@@ -48,6 +49,9 @@ func Template(template *extensionsv1beta1.SandboxTemplate, c Choice, p *config.P
 	}
 	if own := template.Spec.NetworkPolicy; own != nil {
 		np.Spec.Ingress, np.Spec.Egress = ownRules(own.DeepCopy())
+		if p.Tiers[c.Tier].Egress.Ceiling != "" {
+			np.Spec.Egress = cut(np.Spec.Egress, p.Cluster.Discovered)
+		}
 		return np
 	}
 	np.Labels[keys.EgressProfile] = c.Profile
@@ -81,10 +85,47 @@ func Orphaned(policy *networkingv1.NetworkPolicy, tierLabel string, p *config.Pl
 		return kept
 	}
 	name, tier, known := p.TierOf(tierLabel)
-	if known && len(Beyond(p, name, tier, kept.Spec.Egress, ownEgress)) > 0 {
+	switch {
+	case !known || tier.Egress.Ceiling == "":
+	case len(Beyond(p, name, tier, kept.Spec.Egress, ownEgress)) > 0:
 		kept.Spec.Egress = nil
+	default:
+		kept.Spec.Egress = cut(kept.Spec.Egress, p.Cluster.Discovered)
 	}
 	return kept
+}
+
+// cut takes ranges of addresses out of rules. A rule that is left without peers goes: it
+// would open everything.
+func cut(rules []networkingv1.NetworkPolicyEgressRule, ranges []string) []networkingv1.NetworkPolicyEgressRule {
+	var left []networkingv1.NetworkPolicyEgressRule
+	for _, rule := range rules {
+		everyone := len(rule.To) == 0
+		rule.To = cutPeers(rule.To, ranges)
+		if everyone || len(rule.To) > 0 {
+			left = append(left, rule)
+		}
+	}
+	return left
+}
+
+func cutPeers(peers []networkingv1.NetworkPolicyPeer, ranges []string) []networkingv1.NetworkPolicyPeer {
+	var left []networkingv1.NetworkPolicyPeer
+	for _, peer := range peers {
+		if peer.IPBlock != nil {
+			if isWithin(peer.IPBlock.CIDR, ranges) {
+				continue
+			}
+			peer.IPBlock = peer.IPBlock.DeepCopy()
+			for _, inner := range within(peer.IPBlock.CIDR, ranges) {
+				if !isWithin(inner, peer.IPBlock.Except) {
+					peer.IPBlock.Except = append(peer.IPBlock.Except, inner)
+				}
+			}
+		}
+		left = append(left, peer)
+	}
+	return left
 }
 
 // ownRules names the protocol where the apiserver would, so that what it stores

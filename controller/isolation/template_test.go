@@ -109,7 +109,8 @@ func TestPoliciesOfATemplateAreTheFloor(t *testing.T) {
 // record; rules of its own do not depend on the network, but on the tier.
 func TestPolicyOfATemplateThatHasGone(t *testing.T) {
 	now := platform()
-	now.Cluster.CIDRs = append(now.Cluster.CIDRs, "198.51.100.7/32")
+	now.Cluster.CIDRs = append(now.Cluster.CIDRs, "198.51.100.7/32", "192.0.2.77/32")
+	now.Cluster.Discovered = []string{"192.0.2.77/32"}
 	now.Tiers["closed"] = config.Tier{Egress: config.TierEgress{Profile: "none", Ceiling: "public"}}
 	owned := []metav1.OwnerReference{{Name: "python"}}
 	own := func(cidr string) *extensionsv1beta1.NetworkPolicySpec {
@@ -128,6 +129,8 @@ func TestPolicyOfATemplateThatHasGone(t *testing.T) {
 		policy.Spec.Egress = nil
 		return policy
 	}
+	without := ruled(own("192.0.2.0/24"))
+	without.Spec.Egress[0].To[0].IPBlock.Except = []string{"192.0.2.77/32"}
 	gone := profiled("public", platform())
 	gone.Labels[keys.EgressProfile] = "gone"
 	cases := map[string]struct {
@@ -139,7 +142,8 @@ func TestPolicyOfATemplateThatHasGone(t *testing.T) {
 		"nothing that concerns it":             {profiled("none", platform()), "", profiled("none", now)},
 		"its profile is not configured":        {gone, "", gone},
 		"rules of its own":                     {ruled(own("10.0.0.0/8")), "", ruled(own("10.0.0.0/8"))},
-		"rules of its own below a ceiling":     {ruled(own("192.0.2.0/24")), "closed", ruled(own("192.0.2.0/24"))},
+		"rules of its own below a ceiling":     {ruled(own("192.0.2.0/26")), "closed", ruled(own("192.0.2.0/26"))},
+		"the same, and a node came":            {ruled(own("192.0.2.0/24")), "closed", without},
 		"rules of its own beyond a ceiling":    {ruled(own("10.0.0.0/8")), "closed", closed("10.0.0.0/8")},
 		"rules of its own in an unknown tier":  {ruled(own("10.0.0.0/8")), "unheard-of", ruled(own("10.0.0.0/8"))},
 		"rules of its own that covered a node": {ruled(own("198.51.100.0/24")), "closed", closed("198.51.100.0/24")},
@@ -154,8 +158,56 @@ func TestPolicyOfATemplateThatHasGone(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("Orphaned() (-want +got):\n%s", diff)
 			}
+			if diff := cmp.Diff(got, isolation.Orphaned(got, tc.tier, now)); diff != "" {
+				t.Errorf("a second time (-once +twice):\n%s", diff)
+			}
 			if diff := cmp.Diff(before, tc.left); diff != "" {
 				t.Errorf("the policy of the cache was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Below a ceiling the own rules of a template leave out what was discovered in the cluster,
+// which nobody can write down, and stay what they are otherwise.
+func TestOwnRulesLeaveOutWhatWasDiscovered(t *testing.T) {
+	p := platform()
+	p.Tiers["closed"] = config.Tier{Egress: config.TierEgress{Profile: "none", Ceiling: "public"}}
+	p.Cluster.Discovered = []string{"198.51.100.7/32", "2606:4700:9::/64"}
+	p.Cluster.CIDRs = p.Cluster.Discovered
+	block := func(cidr string, except ...string) networkingv1.NetworkPolicyPeer {
+		return networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr, Except: except}}
+	}
+	pods := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}
+	rule := func(peers ...networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyEgressRule {
+		return []networkingv1.NetworkPolicyEgressRule{{To: peers}}
+	}
+	cases := map[string]struct {
+		tier      string
+		own, want []networkingv1.NetworkPolicyEgressRule
+	}{
+		"a range with a node":                  {"closed", rule(block("198.51.100.0/24")), rule(block("198.51.100.0/24", "198.51.100.7/32"))},
+		"a range with a node, IPv6":            {"closed", rule(block("2606:4700::/32")), rule(block("2606:4700::/32", "2606:4700:9::/64"))},
+		"a range that leaves it out already":   {"closed", rule(block("198.51.100.0/24", "198.51.100.0/28")), rule(block("198.51.100.0/24", "198.51.100.0/28"))},
+		"a range beside it":                    {"closed", rule(block("192.0.2.0/24")), rule(block("192.0.2.0/24"))},
+		"the node itself, beside another peer": {"closed", rule(block("198.51.100.7/32"), block("192.0.2.0/24")), rule(block("192.0.2.0/24"))},
+		"nothing but the node":                 {"closed", rule(block("198.51.100.7/32")), nil},
+		"Pods":                                 {"closed", rule(pods), rule(pods)},
+		"in a tier without a ceiling":          {"standard", rule(block("198.51.100.0/24")), rule(block("198.51.100.0/24"))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			template := makeTemplate("python", &extensionsv1beta1.NetworkPolicySpec{Egress: tc.own})
+			before := template.DeepCopy()
+			got := isolation.Template(template, isolation.Choice{Tier: tc.tier}, p).Spec.Egress
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("egress (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, template); diff != "" {
+				t.Errorf("the template was changed (-before +after):\n%s", diff)
+			}
+			if _, invalid := isolation.Choose(p, isolation.SubjectOf(template, tc.tier)); invalid != nil && tc.own[0].To[0].IPBlock != nil {
+				t.Errorf("Choose() = %v, want the address of a node to be no reason", invalid)
 			}
 		})
 	}

@@ -57,16 +57,8 @@ func TestReviewedFieldsAreThoseOfKubernetes(t *testing.T) {
 		// Those of a container, and targetContainerName.
 		"of_containers": reflect.TypeFor[corev1.EphemeralContainer](),
 	} {
-		var options []func(*rego.Rego)
-		for _, module := range regoModules(t) {
-			options = append(options, rego.ParsedModule(module))
-		}
-		results, err := rego.New(append(options, rego.Query("data.policies.library.unknown_fields."+list))...).Eval(context.Background())
-		if err != nil || len(results) != 1 {
-			t.Fatal(results, err)
-		}
 		var reviewed []string
-		for _, name := range results[0].Expressions[0].Value.([]any) {
+		for _, name := range evaluated(t, "data.policies.library.unknown_fields."+list).([]any) {
 			reviewed = append(reviewed, name.(string))
 		}
 		if diff := cmp.Diff(fieldsOf(kind), reviewed); diff != "" {
@@ -86,4 +78,35 @@ func fieldsOf(kind reflect.Type) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// TestSecretsOfEveryDriverAreKnown fails when a new version of Kubernetes brings a volume that reads Secrets.
+func TestSecretsOfEveryDriverAreKnown(t *testing.T) {
+	known := evaluated(t, "data.policies.library.secret_volumes.drivers").(map[string]any)
+	reading := map[string]any{}
+	for source := range reflect.TypeFor[corev1.VolumeSource]().Fields() {
+		driver, _, _ := strings.Cut(source.Tag.Get("json"), ",")
+		for _, name := range fieldsOf(source.Type.Elem()) {
+			if lower := strings.ToLower(name); driver != "secret" && (strings.HasSuffix(lower, "secretref") || lower == "secretname") {
+				reading[driver] = name
+			}
+		}
+	}
+	if diff := cmp.Diff(reading, known); diff != "" {
+		t.Errorf("volumes that read Secrets (-Kubernetes +known):\n%s", diff)
+	}
+}
+
+// evaluated is the value of a reference into the library.
+func evaluated(t *testing.T, reference string) any {
+	t.Helper()
+	options := []func(*rego.Rego){rego.Query(reference)}
+	for _, module := range regoModules(t) {
+		options = append(options, rego.ParsedModule(module))
+	}
+	results, err := rego.New(options...).Eval(context.Background())
+	if err != nil || len(results) != 1 {
+		t.Fatal(results, err)
+	}
+	return results[0].Expressions[0].Value
 }

@@ -23,7 +23,7 @@
 package policies.library.apparmor
 
 import data.lib.containers
-import data.lib.pods
+import data.lib.labels
 import data.lib.values
 
 deny contains finding if {
@@ -39,12 +39,13 @@ deny contains finding if {
 }
 
 deny contains finding if {
-	some key, value in pods.metadata.annotations
+	some path, annotations in labels.annotations_of_pods
+	some key, value in annotations
 	startswith(key, "container.apparmor.security.beta.kubernetes.io/")
 	not allowed_text(value)
 	finding := {
 		"message": "the AppArmor profile is neither that of the runtime nor an allowed one",
-		"field": sprintf("%s.metadata.annotations[%s]", [pods.prefix, key]),
+		"field": sprintf("%s[%s]", [path, key]),
 		"value": value,
 	}
 }

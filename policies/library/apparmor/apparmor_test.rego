@@ -60,3 +60,9 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	request := fixtures.as_kind(fixtures.configured(fixtures.with_container("containers", {"securityContext": {"appArmorProfile": {}}}), {}), kind, path)
 	fixtures.fields(apparmor.deny) == {"template.spec.podTemplate.spec.containers[0].securityContext.appArmorProfile"} with input as request
 }
+
+test_denies_the_annotation_that_a_claim_adds if {
+	key := "container.apparmor.security.beta.kubernetes.io/main"
+	given := {"kind": "SandboxClaim", "object": {"spec": {"additionalPodMetadata": {"annotations": {key: "unconfined"}}}}, "parameters": {}}
+	fixtures.fields(apparmor.deny) == {sprintf("spec.additionalPodMetadata.annotations[%s]", [key])} with input as given
+}

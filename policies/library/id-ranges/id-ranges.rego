@@ -25,6 +25,10 @@
 #       type: integer
 #       minimum: 0
 #       default: 2147483647
+#     allowMergedGroups:
+#       description: Whether groups that the image gives its user are added, as they are unless supplementalGroupsPolicy is Strict.
+#       type: boolean
+#       default: true
 package policies.library.id_ranges
 
 import data.lib.containers
@@ -44,6 +48,17 @@ deny contains finding if {
 	some index, value in pods.spec.securityContext.supplementalGroups
 	not within(value)
 	finding := found(sprintf("%s.securityContext.supplementalGroups[%v]", [pods.field_prefix, index]), value)
+}
+
+deny contains finding if {
+	input.parameters.allowMergedGroups == false
+	pods.judged
+	not pods.spec.securityContext.supplementalGroupsPolicy == "Strict"
+	finding := {
+		"message": "groups of the image are added to those of the Pod",
+		"field": sprintf("%s.securityContext.supplementalGroupsPolicy", [pods.field_prefix]),
+		"value": values.given_or(pods.spec, ["securityContext", "supplementalGroupsPolicy"], ""),
+	}
 }
 
 found(field, value) := {

@@ -45,3 +45,22 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	request := fixtures.as_kind(fixtures.configured(fixtures.pod_with({"securityContext": {"fsGroup": 0}}), {}), kind, path)
 	fixtures.fields(id_ranges.deny) == {"template.spec.podTemplate.spec.securityContext.fsGroup"} with input as request
 }
+
+test_denies_merged_groups[note] if {
+	some note, case in {"absent": [{}, ""], "null": [{"securityContext": null}, ""], "merged": [{"securityContext": {"supplementalGroupsPolicy": "Merge"}}, "Merge"]}
+	id_ranges.deny == {{
+		"message": "groups of the image are added to those of the Pod",
+		"field": "spec.podTemplate.spec.securityContext.supplementalGroupsPolicy",
+		"value": case[1],
+	}} with input as fixtures.configured(fixtures.pod_with(case[0]), {"allowMergedGroups": false})
+}
+
+test_allows_merged_groups[note] if {
+	some note, case in {"allowed": ["Merge", true], "strict": ["Strict", false]}
+	spec := fixtures.pod_with({"securityContext": {"supplementalGroupsPolicy": case[0]}})
+	count(id_ranges.deny) == 0 with input as fixtures.configured(spec, {"allowMergedGroups": case[1]})
+}
+
+test_judges_no_groups_of_a_pod_that_does_not_exist_yet if {
+	count(id_ranges.deny) == 0 with input as {"kind": "SandboxClaim", "object": {}, "parameters": {"allowMergedGroups": false}}
+}

@@ -29,11 +29,12 @@ deny contains finding if {
 }
 
 deny contains finding if {
-	value := pods.spec.nodeSelector["kubernetes.io/os"]
+	some key in ["beta.kubernetes.io/os", "kubernetes.io/os"]
+	value := pods.spec.nodeSelector[key]
 	value != "linux"
 	finding := {
 		"message": "the Sandbox asks for nodes of another operating system than Linux",
-		"field": pods.field("nodeSelector[kubernetes.io/os]"),
+		"field": sprintf("%s[%s]", [pods.field("nodeSelector"), key]),
 		"value": value,
 	}
 }

@@ -12,12 +12,13 @@ test_denies_another_system[value] if {
 	}} with input as fixtures.sandbox(fixtures.pod_with({"os": {"name": value}}))
 }
 
-test_denies_nodes_of_another_system if {
+test_denies_nodes_of_another_system[key] if {
+	some key in ["beta.kubernetes.io/os", "kubernetes.io/os"]
 	linux_only.deny == {{
 		"message": "the Sandbox asks for nodes of another operating system than Linux",
-		"field": "spec.podTemplate.spec.nodeSelector[kubernetes.io/os]",
+		"field": sprintf("spec.podTemplate.spec.nodeSelector[%s]", [key]),
 		"value": "windows",
-	}} with input as fixtures.sandbox(fixtures.pod_with({"nodeSelector": {"kubernetes.io/os": "windows"}}))
+	}} with input as fixtures.sandbox(fixtures.pod_with({"nodeSelector": {key: "windows"}}))
 }
 
 test_denies_options_in_every_list[list] if {

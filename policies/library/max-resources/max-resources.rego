@@ -39,7 +39,17 @@ deny contains finding if {
 
 deny contains finding if {
 	some [path, bound, resource] in quantities.above(input.parameters.container)
+	path != pods.field_prefix
 	finding := of_amount(path, bound, resource, sprintf("is more than %s", [input.parameters.container[resource]]))
+}
+
+# What the Pod says for all its containers is held to the ceiling of the Pod.
+deny contains finding if {
+	some bound, amounts in quantities.resources[pods.field_prefix]
+	some resource, quantity in amounts
+	written := input.parameters.pod[resource]
+	quantity.milli > quantities.of(written).milli
+	finding := of_amount(pods.field_prefix, bound, resource, sprintf("is more than %s", [written]))
 }
 
 deny contains finding if {

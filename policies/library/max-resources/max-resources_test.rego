@@ -26,9 +26,19 @@ test_denies_requests if {
 	fixtures.fields(max_resources.deny) == {"spec.podTemplate.spec.containers[0].resources.requests.memory"} with input as amounts("containers", "requests", {"memory": "9Gi"})
 }
 
-test_denies_for_the_pod if {
-	spec := fixtures.pod_with({"resources": {"limits": {"cpu": "5"}}})
-	fixtures.fields(max_resources.deny) == {"spec.podTemplate.spec.resources.limits.cpu"} with input as fixtures.configured(spec, ceilings)
+test_denies_for_the_pod[bound] if {
+	some bound in ["limits", "requests"]
+	max_resources.deny == {{
+		"message": "the amount of cpu is more than 6",
+		"field": sprintf("spec.podTemplate.spec.resources.%s.cpu", [bound]),
+		"value": "6001m",
+	}} with input as fixtures.configured(fixtures.pod_with({"resources": {bound: {"cpu": "6001m", "memory": "9Gi"}}}), ceilings)
+}
+
+# The ceiling of a container is not that of all of them.
+test_allows_the_pod_more_than_a_container if {
+	spec := fixtures.pod_with({"resources": {"limits": {"cpu": "6", "memory": "9Gi"}}})
+	count(max_resources.deny) == 0 with input as fixtures.configured(spec, ceilings)
 }
 
 test_denies_what_is_no_amount[note] if {

@@ -20,6 +20,10 @@
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: [app=sandbox-router, sidecar.istio.io/inject, istio.io/rev, linkerd.io/inject, k8s-app]
+#     requireDomain:
+#       description: Whether a key needs a domain, so that it means nothing to others by accident.
+#       type: boolean
+#       default: false
 package policies.library.pod_labels
 
 import data.lib.labels
@@ -30,6 +34,18 @@ deny contains finding if {
 	reserved(key, value)
 	finding := {
 		"message": sprintf("the label %s is reserved", [key]),
+		"field": sprintf("%s[%s]", [path, key]),
+		"value": value,
+	}
+}
+
+deny contains finding if {
+	input.parameters.requireDomain == true
+	some path, given in labels.of_pods
+	some key, value in given
+	labels.domain(key) == ""
+	finding := {
+		"message": sprintf("the label %s has no domain", [key]),
 		"field": sprintf("%s[%s]", [path, key]),
 		"value": value,
 	}

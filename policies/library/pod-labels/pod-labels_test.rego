@@ -25,3 +25,13 @@ test_allows[note] if {
 	some note, values in {"another value": {"app": "agent"}, "another key": {"application": "sandbox-router"}, "empty": {}, "null": null}
 	count(pod_labels.deny) == 0 with input as template(values)
 }
+
+test_denies_a_key_without_a_domain if {
+	given := object.union(template({"team": "a", "example.com/team": "b"}), {"parameters": {"reserved": [], "requireDomain": true}})
+	pod_labels.deny == {{
+		"message": "the label team has no domain",
+		"field": "spec.podTemplate.metadata.labels[team]",
+		"value": "a",
+	}} with input as given
+	count(pod_labels.deny) == 0 with input as object.union(given, {"parameters": {"requireDomain": false}})
+}

@@ -18,12 +18,14 @@ package policies.library.pull_policy
 
 import data.lib.containers
 import data.lib.images
+import data.lib.values
+import data.lib.volumes
 
 deny contains finding if {
 	some path, container in containers.by_path
 	reference := images.parsed[sprintf("%s.image", [path])]
 	reference.digest == ""
-	policy := effective(container, reference)
+	policy := effective(values.given_or(container, ["imagePullPolicy"], ""), reference)
 	policy != "Always"
 	finding := {
 		"message": sprintf("%s may run an image that the node kept", [containers.label(container)]),
@@ -32,10 +34,23 @@ deny contains finding if {
 	}
 }
 
-# Kubernetes pulls always what has no tag or the tag latest, unless the container says otherwise.
-effective(container, reference) := policy if {
-	policy := container.imagePullPolicy
-	not policy in {null, ""}
+deny contains finding if {
+	some path, volume in volumes.by_path
+	source := volume.image
+	reference := images.parsed[sprintf("%s.image.reference", [path])]
+	reference.digest == ""
+	policy := effective(values.given_or(source, ["pullPolicy"], ""), reference)
+	policy != "Always"
+	finding := {
+		"message": sprintf("%s may hold an image that the node kept", [volumes.label(volume)]),
+		"field": sprintf("%s.image.pullPolicy", [path]),
+		"value": policy,
+	}
+}
+
+# Kubernetes pulls always what has no tag or the tag latest, unless something else is written.
+effective(written, reference) := written if {
+	written != ""
 } else := "Always" if {
 	reference.tag in {"", "latest"}
 } else := "IfNotPresent"

@@ -38,3 +38,19 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	request := fixtures.as_kind(fixtures.configured(fixtures.plain, {}), kind, path)
 	fixtures.fields(pull_policy.deny) == {"template.spec.podTemplate.spec.containers[0].imagePullPolicy"} with input as request
 }
+
+mounted(image) := fixtures.sandbox({"containers": [], "volumes": [{"name": "tmp", "emptyDir": {}}, {"name": "a", "image": image}]})
+
+test_denies_a_volume[note] if {
+	some note, case in {"absent": [{"reference": "a:1"}, "IfNotPresent"], "null": [{"reference": "a:1", "pullPolicy": null}, "IfNotPresent"], "never": [{"reference": "a", "pullPolicy": "Never"}, "Never"]}
+	pull_policy.deny == {{
+		"message": `volume "a" may hold an image that the node kept`,
+		"field": "spec.podTemplate.spec.volumes[1].image.pullPolicy",
+		"value": case[1],
+	}} with input as mounted(case[0])
+}
+
+test_allows_a_volume[note] if {
+	some note, image in {"pulled again": {"reference": "a:1", "pullPolicy": "Always"}, "without a tag": {"reference": "a"}, "by digest": {"reference": "a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}}
+	count(pull_policy.deny) == 0 with input as mounted(image)
+}

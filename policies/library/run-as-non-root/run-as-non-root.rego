@@ -14,6 +14,12 @@
 #   remediation: Set securityContext.runAsNonRoot to true and use an image that runs as another user.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: ["PSS:runAsNonRoot", "CIS 5.2.7", "NSA:C-0013"]
+#   parameters:
+#     exemptRuntimeClasses:
+#       description: RuntimeClasses whose runtime keeps root of a container from the node.
+#       type: array
+#       items: {type: string, minLength: 1}
+#       default: []
 package policies.library.run_as_non_root
 
 import data.lib.containers
@@ -23,6 +29,7 @@ import data.lib.values
 deny contains finding if {
 	some path, container in containers.by_path
 	not other_than_root(container)
+	not exempt
 	finding := {
 		"message": sprintf("%s may run as root", [containers.label(container)]),
 		"field": sprintf("%s.securityContext.runAsNonRoot", [path]),
@@ -37,3 +44,6 @@ effective(container) := value if {
 } else := values.given_or(pods.spec, ["securityContext", "runAsNonRoot"], "")
 
 other_than_root(container) if effective(container) == true
+
+# Apart from the rule: within it, absent parameters would leave the whole rule undefined.
+exempt if pods.spec.runtimeClassName in input.parameters.exemptRuntimeClasses

@@ -33,3 +33,10 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	request := fixtures.as_kind(fixtures.configured(fixtures.plain, {}), kind, path)
 	fixtures.fields(run_as_non_root.deny) == {"template.spec.podTemplate.spec.containers[0].securityContext.runAsNonRoot"} with input as request
 }
+
+test_exempts_runtime_classes if {
+	given := fixtures.configured(fixtures.pod_with({"runtimeClassName": "kata"}), {"exemptRuntimeClasses": ["kata"]})
+	count(run_as_non_root.deny) == 0 with input as given
+	count(run_as_non_root.deny) == 1 with input as object.union(given, {"pod": {"spec": {"runtimeClassName": "gvisor"}}})
+	count(run_as_non_root.deny) == 1 with input as object.remove(given, ["parameters"])
+}

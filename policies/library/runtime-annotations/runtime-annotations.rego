@@ -15,7 +15,7 @@
 #   controls: [none]
 #   parameters:
 #     allowed:
-#       description: Annotations that may be set all the same.
+#       description: Annotations that may be set all the same; a * stands for what is between two dots.
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: []
@@ -41,4 +41,7 @@ steers(key) if {
 }
 
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.
-allowed(key) if key in input.parameters.allowed
+allowed(key) if {
+	some pattern in input.parameters.allowed
+	glob.match(pattern, [], key)
+}

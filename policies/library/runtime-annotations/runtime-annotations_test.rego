@@ -26,3 +26,9 @@ test_allows[note] if {
 	some note, values in {"listed": {"dev.gvisor.spec.mount.a.share": "x"}, "in the middle": {"my.dev.gvisor.a": "x"}, "empty": {}, "null": null}
 	count(runtime_annotations.deny) == 0 with input as template(values)
 }
+
+test_allows_by_a_pattern[note] if {
+	some note, case in {"between dots": ["dev.gvisor.spec.mount.data.share", 0], "more dots": ["dev.gvisor.spec.mount.data.x.share", 1], "another end": ["dev.gvisor.spec.mount.data.type", 1]}
+	given := object.union(template({case[0]: "x"}), {"parameters": {"allowed": ["dev.gvisor.spec.mount.*.share"]}})
+	count(runtime_annotations.deny) == case[1] with input as given
+}

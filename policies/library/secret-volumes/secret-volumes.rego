@@ -55,6 +55,7 @@ deny contains finding if {
 drivers := {
 	"azureFile": "secretName",
 	"cephfs": "secretRef",
+	"cinder": "secretRef",
 	"csi": "nodePublishSecretRef",
 	"flexVolume": "secretRef",
 	"iscsi": "secretRef",

@@ -42,7 +42,7 @@ test_denies_what_a_driver_reads[driver] if {
 }
 
 test_knows_every_driver_that_reads_secrets if {
-	object.keys(secret_volumes.drivers) == {"azureFile", "cephfs", "csi", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"}
+	object.keys(secret_volumes.drivers) == {"azureFile", "cephfs", "cinder", "csi", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"}
 }
 
 test_denies_without_parameters if {

@@ -2,7 +2,7 @@
 # title: What has ended goes away
 # description: >-
 #   Retain, which is the default, keeps the object, its volumes and what they cost when a Sandbox has ended. Only what
-#   ends is judged.
+#   ends is judged, and not what a claim or pool made, since that goes with it.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/workloads/controllers/ttlafterfinished/
 # custom:
@@ -23,10 +23,12 @@
 #       default: [Delete, DeleteForeground]
 package policies.library.shutdown_policy
 
+import data.lib.owners
 import data.lib.values
 
 deny contains finding if {
 	input.kind == "Sandbox"
+	not owners.ours
 	values.given(input.object, ["spec", "shutdownTime"]) != ""
 	finding := judged(input.object.spec, "spec.shutdownPolicy")
 }

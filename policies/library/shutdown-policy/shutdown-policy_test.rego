@@ -43,6 +43,7 @@ test_allows[note] if {
 		"a claim with no end": claim({"shutdownTime": null, "ttlSecondsAfterFinished": null}),
 		"a claim with an empty end": claim({"shutdownTime": ""}),
 		"a claim without a lifecycle": claim(null),
+		"what a claim made": object.union(sandbox({"shutdownTime": end}), {"object": {"metadata": {"ownerReferences": [{"apiVersion": "extensions.agents.x-k8s.io/v1beta1", "kind": "SandboxClaim", "controller": true}]}}}),
 		"a template": {"kind": "SandboxTemplate", "object": {"spec": {"shutdownTime": end, "lifecycle": {"shutdownTime": end}}}, "parameters": parameters},
 	}
 	count(shutdown_policy.deny) == 0 with input as given

@@ -2,7 +2,7 @@
 # title: Storage classes from a list
 # description: >-
 #   The storage class decides what a volume costs and who else can reach it. Leaving it out takes the
-#   default of the cluster, which has to be on the list as well.
+#   default of the cluster, which has to be on the list as well; an empty name asks for a volume that is there already.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/storage/persistent-volumes/
 # custom:
@@ -21,6 +21,10 @@
 #       type: array
 #       items: {type: string}
 #       default: []
+#     allowWithoutClass:
+#       description: Whether the name may be written as "", which asks for a volume that somebody made by hand.
+#       type: boolean
+#       default: false
 package policies.library.storage_class
 
 import data.lib.values
@@ -29,7 +33,7 @@ import data.lib.volumes
 deny contains finding if {
 	some path, spec in volumes.claims
 	class := values.given_or(spec, ["storageClassName"], "")
-	not allowed(class)
+	not allowed(spec, class)
 	finding := {
 		"message": sprintf("the storage class %q is not allowed", [values.text(class)]),
 		"field": sprintf("%s.storageClassName", [path]),
@@ -38,4 +42,17 @@ deny contains finding if {
 }
 
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.
-allowed(class) if class in input.parameters.allowed
+allowed(_, class) if {
+	class != ""
+	class in input.parameters.allowed
+}
+
+allowed(spec, "") if {
+	not spec.storageClassName == ""
+	"" in input.parameters.allowed
+}
+
+allowed(spec, "") if {
+	spec.storageClassName == ""
+	input.parameters.allowWithoutClass == true
+}

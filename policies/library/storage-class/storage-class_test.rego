@@ -30,3 +30,15 @@ test_allows if {
 test_allows_the_plain_sandbox if {
 	count(storage_class.deny) == 0 with input as fixtures.sandbox(fixtures.plain)
 }
+
+test_the_default_of_the_cluster_is_not_an_empty_name[note] if {
+	some note, case in {
+		"absent": [{}, {"allowed": [""]}, 0],
+		"null": [{"storageClassName": null}, {"allowed": [""]}, 0],
+		"empty": [{"storageClassName": ""}, {"allowed": [""]}, 1],
+		"empty, allowed": [{"storageClassName": ""}, {"allowed": [], "allowWithoutClass": true}, 0],
+		"absent, empty allowed": [{}, {"allowed": ["standard"], "allowWithoutClass": true}, 1],
+	}
+	given := object.union(claim(case[0]), {"parameters": case[1]})
+	count(storage_class.deny) == case[2] with input as object.union(object.remove(given, ["parameters"]), {"parameters": object.union({"allowWithoutClass": false}, case[1])})
+}

@@ -1,7 +1,7 @@
 # METADATA
 # title: An end for every Sandbox
 # description: >-
-#   A Sandbox without an end runs, and costs, until somebody remembers it.
+#   A Sandbox without an end runs, and costs, until somebody remembers it. One that a claim or pool made ends with that.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/workloads/controllers/ttlafterfinished/
 # custom:
@@ -15,11 +15,13 @@
 #   controls: ["OWASP LLM10"]
 package policies.library.ttl_required
 
+import data.lib.owners
 import data.lib.values
 
 deny contains finding if {
 	field := fields[input.kind]
 	not ends
+	not owners.ours
 	finding := {
 		"message": "nothing says when it ends",
 		"field": field,

@@ -26,3 +26,9 @@ test_allows_a_claim[note] if {
 	some note, lifecycle in {"time": {"shutdownTime": "2027-01-01T00:00:00Z"}, "seconds": {"ttlSecondsAfterFinished": 0}}
 	count(ttl_required.deny) == 0 with input as object("SandboxClaim", {"lifecycle": lifecycle})
 }
+
+test_allows_what_a_claim_or_pool_made[kind] if {
+	some kind in ["SandboxClaim", "SandboxWarmPool"]
+	made := {"ownerReferences": [{"apiVersion": "extensions.agents.x-k8s.io/v1beta1", "kind": kind, "controller": true}]}
+	count(ttl_required.deny) == 0 with input as {"kind": "Sandbox", "object": {"metadata": made, "spec": {}}}
+}

@@ -29,8 +29,8 @@ deny contains finding if {
 }
 
 deny contains finding if {
-	some key in ["beta.kubernetes.io/os", "kubernetes.io/os"]
-	value := pods.spec.nodeSelector[key]
+	some key, value in pods.spec.nodeSelector
+	key in {"beta.kubernetes.io/os", "kubernetes.io/os"}
 	value != "linux"
 	finding := {
 		"message": "the Sandbox asks for nodes of another operating system than Linux",

@@ -45,6 +45,7 @@ deny contains finding if {
 
 # What the Pod says for all its containers is held to the ceiling of the Pod.
 deny contains finding if {
+	pods.spec.resources
 	some bound, amounts in quantities.resources[pods.field_prefix]
 	some resource, quantity in amounts
 	written := input.parameters.pod[resource]

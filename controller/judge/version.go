@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 )
 
@@ -22,6 +23,28 @@ func RelaxedServiceNames(apiserver discovery.ServerVersionInterface) (bool, erro
 	if err != nil {
 		return false, fmt.Errorf("ask the apiserver for its version: %w", err)
 	}
-	minor, err := strconv.Atoi(strings.TrimRight(version.Minor, "+"))
-	return err == nil && minor >= relaxedServiceNamesMinor, nil
+	return minorOf(version) >= relaxedServiceNamesMinor, nil
+}
+
+// minorOf is the minor version of Kubernetes 1. Providers add to it what they like, as in
+// "36+", and some name it in the whole version only; one that nobody can read is old.
+func minorOf(version *apimachineryversion.Info) int {
+	written := version.Minor
+	if !startsWithDigit(written) {
+		_, after, _ := strings.Cut(version.GitVersion, ".")
+		written = after
+	}
+	end := strings.IndexFunc(written, func(letter rune) bool { return letter < '0' || letter > '9' })
+	if end >= 0 {
+		written = written[:end]
+	}
+	minor, err := strconv.Atoi(written)
+	if err != nil {
+		return 0
+	}
+	return minor
+}
+
+func startsWithDigit(text string) bool {
+	return text != "" && text[0] >= '0' && text[0] <= '9'
 }

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
 )
 
 const (
@@ -102,6 +104,10 @@ func beyondLimits(req admission.Request, r review) error {
 	found := c.visit("", r.object, 0)
 	switch {
 	case found == nil:
+		if path, text, costly := quantity.FindCostly(r.object); costly {
+			return fmt.Errorf("%s: %s (%s) is an amount of too many digits: write it with a suffix, such as 500m or 2Gi",
+				ruleLimits, strings.TrimPrefix(path, "."), shorten(text, maxValue))
+		}
 		return nil
 	case found.whole:
 		return fmt.Errorf("%s: the object %s", ruleLimits, found.reason)

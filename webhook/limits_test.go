@@ -126,7 +126,12 @@ func TestObjectsBeyondTheLimitsAreRefused(t *testing.T) {
 		"more ports within a container":   {many("initContainers", `{"name": "a", "ports": [`+strings.Repeat("{}, ", 1000)+`{}]}`, 1), pod + "initContainers[0].ports has 1001 entries"},
 		"more labels":                     {manyLabels(1000), "request-limits: metadata.labels has 1001 members, at most 1000"},
 		"more values than all lists make": {many("initContainers", `{"env": [`+strings.Repeat("{}, ", 900)+`{}]}`, 100), "request-limits: the object has more than 20000 values: make it smaller"},
-		"one that is too long":            {long(3 << 19), "bytes, at most 1572864 can be stored"},
+		"an amount that keeps its readers busy": {
+			sandbox(`, "volumes": [{"name": "a", "emptyDir": {"sizeLimit": "1.5e-2000000000"}}]`),
+			pod + "volumes[0].emptyDir.sizeLimit (1.5e-2000000000) is an amount of too many digits: write it with a suffix",
+		},
+		"a limit that does":    {many("initContainers", `{"name": "a", "image": "a", "resources": {"limits": {"cpu": "1e-2000000000"}}}`, 1), pod + "initContainers[0].resources.limits[cpu]"},
+		"one that is too long": {long(3 << 19), "bytes, at most 1572864 can be stored"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -88,6 +88,7 @@ func convert(file string) ([]byte, error) {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
 	trimEmbedded(crd)
+	boundAmounts(crd)
 	compact, err := json.Marshal(crd)
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
@@ -131,6 +132,27 @@ func isEmbedded(field string, schema map[string]any) bool {
 		return schema["type"] == "array"
 	default:
 		return false
+	}
+}
+
+// amounts is quantity.Pattern of the platform, whose package says why; a test compares the
+// two.
+const amounts = `^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([KMGTPE]i|[numkMGTPE]|[eE][+-]?0{0,9}[0-9]{1,2})?$`
+
+// boundAmounts gives every schema of an amount this pattern.
+func boundAmounts(node any) {
+	switch typed := node.(type) {
+	case map[string]any:
+		if typed["x-kubernetes-int-or-string"] == true && typed["pattern"] != nil {
+			typed["pattern"] = amounts
+		}
+		for _, child := range typed {
+			boundAmounts(child)
+		}
+	case []any:
+		for _, child := range typed {
+			boundAmounts(child)
+		}
 	}
 }
 

@@ -29,9 +29,10 @@ func poolOf(sandbox *agentsv1beta1.Sandbox) (name string, belongs bool) {
 	return owner.Name, true
 }
 
-// serves says whether a Sandbox is the claim's.
+// serves says whether a Sandbox is the claim's. A UID alone proves nothing: admission keeps
+// tenants from writing references to our kinds, and lets them write any other.
 func serves(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.SandboxClaim) bool {
-	owner := metav1.GetControllerOf(sandbox)
+	owner := relations.Claim(sandbox)
 	return owner != nil && owner.UID == claim.UID
 }
 

@@ -67,13 +67,14 @@ func TestWhoseASandboxIs(t *testing.T) {
 		sandbox                *agentsv1beta1.Sandbox
 		pool, serves, namesake bool
 	}{
-		"a pool's":                        {makeSandbox(), true, false, false},
-		"a pool's of another version":     {ownedBy("extensions.agents.x-k8s.io/v1", "SandboxWarmPool", "pool", "p"), true, false, false},
-		"another pool's":                  {ownedBy("extensions.agents.x-k8s.io/v1beta1", "SandboxWarmPool", "other", "p"), false, false, false},
-		"a pool's of another group":       {ownedBy("example.com/v1", "SandboxWarmPool", "pool", "p"), false, false, false},
-		"an earlier claim's of this name": {ownedBy("extensions.agents.x-k8s.io/v1beta1", "SandboxClaim", "claim", "old"), false, false, true},
-		"another claim's":                 {ownedBy("extensions.agents.x-k8s.io/v1beta1", "SandboxClaim", "other", "old"), false, false, false},
-		"nobody's":                        {makeSandbox(func(s *agentsv1beta1.Sandbox) { s.OwnerReferences = nil }), false, false, false},
+		"a pool's":                                        {makeSandbox(), true, false, false},
+		"a pool's of another version":                     {ownedBy("extensions.agents.x-k8s.io/v1", "SandboxWarmPool", "pool", "p"), true, false, false},
+		"another pool's":                                  {ownedBy("extensions.agents.x-k8s.io/v1beta1", "SandboxWarmPool", "other", "p"), false, false, false},
+		"a pool's of another group":                       {ownedBy("example.com/v1", "SandboxWarmPool", "pool", "p"), false, false, false},
+		"an earlier claim's of this name":                 {ownedBy("extensions.agents.x-k8s.io/v1beta1", "SandboxClaim", "claim", "old"), false, false, true},
+		"another claim's":                                 {ownedBy("extensions.agents.x-k8s.io/v1beta1", "SandboxClaim", "other", "old"), false, false, false},
+		"one of a tenant's own kind with the claim's UID": {ownedBy("example.com/v1", "SandboxClaim", "claim", "claim-uid"), false, false, false},
+		"nobody's":                                        {makeSandbox(func(s *agentsv1beta1.Sandbox) { s.OwnerReferences = nil }), false, false, false},
 		"the claim's": {
 			handOver(makeSandbox(), makeClaim("claim"), agentsv1beta1.PodMetadata{}), false, true, false,
 		},

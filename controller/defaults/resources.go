@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
 )
 
 // ofResources are the amounts that a container gets of what it asks nothing of. What
@@ -62,7 +64,7 @@ func (r Request) fits(pod map[string]any, name corev1.ResourceName) bool {
 		if text == nil {
 			text = atLeast(r.Tier.Resources.Limits[name], amountOf(container, "requests", name))
 		}
-		amount, err := resource.ParseQuantity(fmt.Sprint(text))
+		amount, err := quantity.Parse(fmt.Sprint(text))
 		if err != nil {
 			return resource.Quantity{}
 		}
@@ -97,7 +99,7 @@ func atLeast(limit resource.Quantity, requested any) string {
 		return limit.String()
 	}
 	text := fmt.Sprint(requested)
-	if amount, err := resource.ParseQuantity(text); err == nil && amount.Cmp(limit) > 0 {
+	if amount, err := quantity.Parse(text); err == nil && amount.Cmp(limit) > 0 {
 		return text
 	}
 	return limit.String()

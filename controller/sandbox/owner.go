@@ -8,6 +8,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // ownership is whose an object is, seen from one Sandbox.
@@ -23,7 +24,7 @@ func ownershipOf(object metav1.Object, sandbox *agentsv1beta1.Sandbox) ownership
 	switch owner := metav1.GetControllerOf(object); {
 	case owner == nil:
 		return unowned
-	case owner.UID == sandbox.UID:
+	case owner.UID == sandbox.UID && relations.Sandbox(object) != nil:
 		return ours
 	default:
 		return foreign

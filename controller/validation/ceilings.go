@@ -4,11 +4,15 @@
 package validation
 
 import (
+	"fmt"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	podsecurity "k8s.io/pod-security-admission/api"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/ceilings"
 )
 
@@ -19,8 +23,8 @@ func checkCeilings(in Input) []Fault {
 		return nil
 	}
 	at := field.NewPath(in.Effective.Path, "spec")
-	var spec corev1.PodSpec
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objectAt(in.Effective.Pod, "spec"), &spec); err != nil {
+	spec, err := podSpec(objectAt(in.Effective.Pod, "spec"))
+	if err != nil {
 		if in.Tier.PodSecurity.Deny != string(podsecurity.LevelPrivileged) {
 			return nil // the Pod Security level refuses it, and says why
 		}
@@ -35,4 +39,14 @@ func checkCeilings(in Input) []Fault {
 		faults = append(faults, Fault{Rule: breach.Rule, Error: breach.Error, Remedy: breach.Remedy})
 	}
 	return faults
+}
+
+// podSpec reads the spec of a Pod that does not keep its readers busy.
+func podSpec(decoded map[string]any) (corev1.PodSpec, error) {
+	var spec corev1.PodSpec
+	if path, text, costly := quantity.FindCostly(decoded); costly {
+		return spec, fmt.Errorf("%s is %.20q, which has too many digits", strings.TrimPrefix(path, "."), text)
+	}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(decoded, &spec)
+	return spec, err
 }

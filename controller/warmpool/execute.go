@@ -176,7 +176,7 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, name string) er
 	var found agentsv1beta1.Sandbox
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: s.pool.Namespace, Name: name}, &found)
 	switch {
-	case err == nil && controllerUID(&found) == s.pool.UID:
+	case err == nil && belongs(&found, s.pool):
 		s.memory.unseen.mark(name, sent{at: s.now})
 		return nil
 	case err == nil, apierrors.IsNotFound(err):

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // askAfter is how long a create may stay unseen before the apiserver is asked for it.
@@ -92,7 +93,7 @@ func (r *Reconciler) prime(ctx context.Context, s *scope) error {
 	}
 	for i := range list.Items {
 		found := &list.Items[i]
-		if controllerUID(found) != s.pool.UID {
+		if !belongs(found, s.pool) {
 			continue
 		}
 		s.memory.unseen.put(found.Name, sent{at: s.now})
@@ -116,7 +117,7 @@ func (r *Reconciler) controlledInCache(ctx context.Context, namespace, name stri
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read Sandbox %q: %w", name, err)
 	}
-	return err == nil && controllerUID(&found) != "", nil
+	return err == nil && metav1.GetControllerOf(&found) != nil, nil
 }
 
 func (r *Reconciler) gatherMembers(ctx context.Context, s *scope) error {
@@ -178,7 +179,7 @@ func (r *Reconciler) settleUnseen(ctx context.Context, s *scope) error {
 		switch {
 		case err != nil:
 			return err
-		case found != nil && controllerUID(found) == s.pool.UID:
+		case found != nil && belongs(found, s.pool):
 			s.memory.unseen.mark(name, sent{at: s.now})
 			s.unseen[name] = sent{at: s.now}
 		case found == nil && entry.doubtful && s.now.Before(entry.at.Add(doubtFor)):
@@ -240,9 +241,9 @@ func (r *Reconciler) useTemplate(s *scope) error {
 	return s.compare(opts)
 }
 
-func controllerUID(object metav1.Object) types.UID {
-	if owner := metav1.GetControllerOf(object); owner != nil {
-		return owner.UID
-	}
-	return ""
+// belongs says whether a pool controls a Sandbox. A UID alone proves nothing: admission
+// keeps tenants from writing references to our kinds, and lets them write any other.
+func belongs(sandbox metav1.Object, pool *extensionsv1beta1.SandboxWarmPool) bool {
+	owner := relations.Pool(sandbox)
+	return owner != nil && owner.UID == pool.UID
 }

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	podsecurityapi "k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
+
+	apiquantity "github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
 )
 
 // Rules of the Pod Security Standards. The checks are those of Kubernetes; see demands for what
@@ -236,6 +238,9 @@ type pod struct {
 // Windows, the checks tolerate more, and a sandboxed runtime need not honour the one nor be the other.
 func decodePod(in Input) (pod, error) {
 	p := pod{path: in.PodPath, raw: in.Pod}
+	if path, text, costly := apiquantity.FindCostly(in.Pod); costly {
+		return p, fmt.Errorf("%s is %s, not a quantity", strings.TrimPrefix(path, "."), textOf(text))
+	}
 	for key, target := range map[string]any{"spec": &p.spec, "metadata": &p.metadata} {
 		raw, ok := in.Pod[key].(map[string]any)
 		if !ok && in.Pod[key] != nil {

@@ -11,12 +11,13 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"gopkg.in/inf.v0"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	apiquantity "github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
 )
 
 // quantityGrammar is what Kubernetes documents as a quantity; its parser lets more through, such
-// as a suffix without a number. Lengths are bounded so that no text costs much.
-var quantityGrammar = regexp.MustCompile(
-	`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([KMGTPE]i|[numkMGTPE]|[eE][+-]?0*[0-9]{1,2})?$`)
+// as a suffix without a number.
+var quantityGrammar = regexp.MustCompile(apiquantity.Pattern)
 
 const notQuantityReason = "is not a quantity such as 500m, 2, 1.5Gi or 1e3"
 

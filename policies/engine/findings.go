@@ -5,6 +5,8 @@ package engine
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,7 +92,7 @@ func settle(findings []Finding) []Finding {
 	for i := range findings {
 		f := &findings[i]
 		f.Message, f.Remediation = shorten(f.Message, maxMessage), shorten(f.Remediation, maxText)
-		f.Field, f.Value = shorten(f.Field, maxText), shorten(f.Value, maxText)
+		f.Field, f.Value = distinct(f.Field), distinct(f.Value)
 	}
 	slices.SortFunc(findings, func(a, b Finding) int {
 		return cmp.Or(
@@ -124,6 +126,17 @@ func byEnforcement(findings []Finding) map[Enforcement]int {
 		counts[f.Enforcement]++
 	}
 	return counts
+}
+
+// distinct cuts a text as shorten does, and tells texts apart that begin alike: what an object had before an
+// update is known again by the place and the value.
+func distinct(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	mark := "#" + hex.EncodeToString(sum[:8])
+	return shorten(text, maxText-len(mark)) + mark
 }
 
 // shorten cuts text to a number of bytes, at the border of a character.

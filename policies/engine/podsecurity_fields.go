@@ -126,7 +126,7 @@ func locate(ctx context.Context, subject pod, id policy.CheckID, check policy.Ch
 		for _, field := range presentOf(part, candidates) {
 			found = append(found, violation{
 				check: string(id), field: strings.TrimSuffix(path+"."+field, "."),
-				value: shorten(textOf(lookUp(part, field)), maxText), detail: shorten(detail, maxMessage),
+				value: textOf(lookUp(part, field)), detail: shorten(detail, maxMessage),
 			})
 		}
 	}
@@ -176,7 +176,7 @@ func annotated(ctx context.Context, subject pod, id string, check policy.CheckPo
 		if result := check(&metav1.ObjectMeta{Annotations: map[string]string{key: value}}, bare); !result.Allowed {
 			found = append(found, violation{
 				check: id, field: subject.path + ".metadata.annotations[" + key + "]",
-				value: shorten(value, maxText), detail: shorten(detailOf(result), maxMessage),
+				value: value, detail: shorten(detailOf(result), maxMessage),
 			})
 		}
 	}

@@ -54,8 +54,11 @@ var (
 )
 
 // FindCostly looks through decoded JSON for the first costly amount, and returns its
-// path from there.
+// path from there. Most objects have none, which costs no memory to see.
 func FindCostly(value any) (path, text string, found bool) {
+	if !holdsCostly("", value) {
+		return "", "", false
+	}
 	switch value := value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
@@ -71,6 +74,29 @@ func FindCostly(value any) (path, text string, found bool) {
 		}
 	}
 	return "", "", false
+}
+
+// holdsCostly reports whether a member of that name holds a costly amount anywhere.
+func holdsCostly(name string, value any) bool {
+	switch value := value.(type) {
+	case string:
+		return slices.Contains(singles, name) && Costly(value)
+	case map[string]any:
+		holds := slices.Contains(mappings, name)
+		for below, member := range value {
+			text, isText := member.(string)
+			if holds && isText && Costly(text) || holdsCostly(below, member) {
+				return true
+			}
+		}
+	case []any:
+		for _, entry := range value {
+			if holdsCostly("", entry) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // costlyMember looks into a member of that name.

@@ -8,10 +8,12 @@ package claim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -153,5 +155,29 @@ func TestAClaimThatIsBeingDeletedGetsNothing(t *testing.T) {
 	}
 	if owner := metav1.GetControllerOf(e.sandbox("pool-1")); owner == nil || owner.Name != "second" {
 		t.Errorf("the member belongs to %v", owner)
+	}
+}
+
+// A pool that changes wakes the claims that may wait for it; a template that appears, all
+// claims of its pools.
+func TestAPoolWakesTheClaimsThatHaveNothing(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	stock := e.bound()
+	e.Create(makeClaim("waiting"), makeClaim("elsewhere", func(c *extensionsv1beta1.SandboxClaim) { c.Spec.WarmPoolRef.Name = "other" }))
+	e.Eventually("the second claim waits", func() error { return waits(e) })
+	woken := func(requests []ctrl.Request) []string {
+		var names []string
+		for _, request := range requests {
+			names = append(names, request.Name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	if diff := cmp.Diff([]string{"waiting"}, woken(e.reconciler.unboundClaimsOfPool(t.Context(), stock.pool))); diff != "" {
+		t.Errorf("woken by the pool (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"claim", "waiting"}, woken(e.reconciler.claimsOfPool(t.Context(), stock.pool, true))); diff != "" {
+		t.Errorf("woken by the template (-want +got):\n%s", diff)
 	}
 }

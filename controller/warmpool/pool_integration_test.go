@@ -334,14 +334,27 @@ func TestOrphans(t *testing.T) {
 	other.ObjectMeta = metav1.ObjectMeta{Name: "somebodys", Labels: orphan.Labels, Annotations: map[string]string{keys.SandboxTemplateRef: "python"}}
 	other.Spec.PodTemplate.Spec.Containers[0].Image = "evil"
 	e.Create(other)
+	anothers := other.DeepCopy()
+	anothers.ObjectMeta = metav1.ObjectMeta{Name: "anothers", Labels: orphan.Labels, OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: extensionsv1beta1.GroupVersion.String(), Kind: extensionsv1beta1.SandboxWarmPoolKind, Name: "pool", UID: "another", Controller: new(true),
+	}}}
+	e.Create(anothers)
 	if note := e.event(eventOrphanLeft); !strings.Contains(note, "somebodys") && !strings.Contains(note, orphan.Name) {
 		t.Errorf("the Event says %q", note)
 	}
 	change(e, makePool(0), func(p *extensionsv1beta1.SandboxWarmPool) { p.Spec.Replicas = new(int32(3)) })
-	e.settled(3)
-	e.Get(other.GetName(), other)
-	if len(other.OwnerReferences) != 0 || other.DeletionTimestamp != nil {
-		t.Errorf("a Sandbox that is not what the pool makes was touched: %+v", other.ObjectMeta)
+	e.Eventually("the pool has three and counts no other's", func() error {
+		if status := e.pool().Status; status.Replicas != 3 || status.ReadyReplicas != 3 {
+			return fmt.Errorf("%+v", status)
+		}
+		return nil
+	})
+	for _, left := range []*agentsv1beta1.Sandbox{other, anothers} {
+		owners := len(left.OwnerReferences)
+		e.Get(left.GetName(), left)
+		if len(left.OwnerReferences) != owners || left.DeletionTimestamp != nil {
+			t.Errorf("a Sandbox that is not the pool's was touched: %+v", left.ObjectMeta)
+		}
 	}
 	e.Get(orphan.GetName(), orphan)
 	if metav1.GetControllerOf(orphan) == nil {

@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
@@ -151,4 +152,36 @@ func TestAnEventIsToldOnceHoweverOftenItsStatusFails(t *testing.T) {
 	if len(told) != 1 || !strings.HasPrefix(told[0], "Warning "+reasonNameTaken) || failing.Left() > 0 {
 		t.Errorf("%d writes have yet to fail, and the Events were %q", failing.Left(), told)
 	}
+}
+
+// The status says who uses the template: the Sandboxes made from it, its pools and their
+// claims.
+func TestUsersOfATemplateAreCounted(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	pool := &extensionsv1beta1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}}
+	pool.Spec.TemplateRef.Name = "python"
+	e.Create(makeTemplate(), pool)
+	for i := range 3 {
+		claim := &extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("claim-%d", i)}}
+		claim.Spec.WarmPoolRef.Name = "pool"
+		box := &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Annotations: map[string]string{keys.SandboxTemplateRef: "python"}}}
+		box.Spec.PodTemplate = makeTemplate().Spec.PodTemplate
+		e.Create(claim, box)
+	}
+	counted := func(sandboxes, pools, claims int32) {
+		e.Eventually("the users are counted", func() error {
+			got := e.template().Status
+			if got.Sandboxes != sandboxes || got.WarmPools != pools || got.Claims != claims {
+				return fmt.Errorf("the status has %d, %d and %d, want %d, %d and %d", got.Sandboxes, got.WarmPools, got.Claims, sandboxes, pools, claims)
+			}
+			return nil
+		})
+	}
+	counted(3, 1, 3)
+	e.Delete(&agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "claim-0"}})
+	e.Delete(&extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "claim-1"}})
+	counted(2, 1, 2)
+	e.Delete(pool)
+	counted(2, 0, 0)
 }

@@ -10,12 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,6 +44,7 @@ func oneForOne(t *testing.T, seed uint64) {
 	faults, late := apiserver.NewFaults(seed, 0.05), apiserver.NewLag(seed, 5*time.Second, 0.02)
 	e := newEnvironment(t, func(e *environment) { e.Faults, e.Lag, e.setting.ColdStartAfter = faults, late, 8*time.Second })
 	takeOver, w, unfit := e.standBy(), e.Witness(), e.unfitHandedOut()
+	late.Begin()
 	stock := e.pool(func(_ *template, p *pool) {
 		p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: extensionsv1beta1.UpdateStrategyRecreate}
 	})
@@ -127,32 +130,28 @@ func (e *environment) flicker(seed uint64, members int) (end func()) {
 // tells how many there were and which of them were not ready or outdated.
 func (e *environment) unfitHandedOut() func() (warm int, wrong []string) {
 	e.Helper()
-	watcher, err := e.Client.Watch(context.Background(), &agentsv1beta1.SandboxList{}, client.InNamespace(e.Namespace))
-	if err != nil {
-		e.Fatal(err)
-	}
-	var warm int
-	var wrong []string
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		seen := map[types.UID]bool{}
-		for event := range watcher.ResultChan() {
-			sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
-			if !isSandbox || relations.Claim(sandbox) == nil || seen[sandbox.UID] || sandbox.Labels[keys.LaunchType] != "warm" {
-				continue
-			}
-			seen[sandbox.UID] = true
-			warm++
-			if !usable(asMember(sandbox)) || sandbox.Spec.PodTemplate.Spec.Containers[0].Image == outdatedImage {
-				wrong = append(wrong, sandbox.Name)
-			}
+	var mu sync.Mutex
+	seen, wrong := map[types.UID]bool{}, []string{}
+	caughtUp := e.Watch(&agentsv1beta1.SandboxList{}, func(event watch.Event) {
+		sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
+		if !isSandbox || relations.Claim(sandbox) == nil || sandbox.Labels[keys.LaunchType] != "warm" {
+			return
 		}
-	}()
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[sandbox.UID] {
+			return
+		}
+		seen[sandbox.UID] = true
+		if !usable(asMember(sandbox)) || sandbox.Spec.PodTemplate.Spec.Containers[0].Image == outdatedImage {
+			wrong = append(wrong, sandbox.Name)
+		}
+	})
 	return func() (int, []string) {
-		watcher.Stop()
-		<-done
-		return warm, wrong
+		caughtUp()
+		mu.Lock()
+		defer mu.Unlock()
+		return len(seen), wrong
 	}
 }
 

@@ -6,15 +6,16 @@
 package claim
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -30,7 +31,9 @@ const inOneGo = 8
 func TestNotFoundIsNeverToldOfWhatComesInTheSameMillisecond(t *testing.T) {
 	t.Parallel()
 	const times = 1000
-	e := newEnvironment(t, func(e *environment) { e.Lag, e.setting.ConcurrentWorkers = apiserver.NewLag(1, time.Second, 0), 32 })
+	late := apiserver.NewLag(1, time.Second, 0)
+	e := newEnvironment(t, func(e *environment) { e.Lag, e.setting.ConcurrentWorkers = late, 32 })
+	late.Begin()
 	said := e.reasons()
 	var sets errgroup.Group
 	sets.SetLimit(inOneGo)
@@ -67,23 +70,19 @@ func (e *environment) reversed(name string) error {
 // any of them ever had.
 func (e *environment) reasons() func() []string {
 	e.Helper()
-	watcher, err := apiserver.Watch(context.Background(), e.Client, &extensionsv1beta1.SandboxClaimList{}, e.Namespace)
-	if err != nil {
-		e.Fatal(err)
-	}
+	var mu sync.Mutex
 	said := map[string]bool{}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range watcher.ResultChan() {
-			if claim, isClaim := event.Object.(*extensionsv1beta1.SandboxClaim); isClaim && storedReason(claim) != "" {
-				said[storedReason(claim)] = true
-			}
+	caughtUp := e.Watch(&extensionsv1beta1.SandboxClaimList{}, func(event watch.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if claim, isClaim := event.Object.(*extensionsv1beta1.SandboxClaim); isClaim && storedReason(claim) != "" {
+			said[storedReason(claim)] = true
 		}
-	}()
+	})
 	return func() []string {
-		watcher.Stop()
-		<-done
+		caughtUp()
+		mu.Lock()
+		defer mu.Unlock()
 		return slices.Sorted(maps.Keys(said))
 	}
 }

@@ -406,9 +406,12 @@ func TestExpiryFollowsThePolicy(t *testing.T) {
 		said := e.reasons()
 		finish(e)
 		e.Gone("claim", &extensionsv1beta1.SandboxClaim{})
-		if got := said(); !slices.Contains(got, ReasonClaimExpired) {
-			t.Errorf("before it went the claim said %v, want %s among it", got, ReasonClaimExpired)
-		}
+		e.Eventually("it is seen that the claim said so before it went", func() error {
+			if got := said(); !slices.Contains(got, ReasonClaimExpired) {
+				return fmt.Errorf("it said %v", got)
+			}
+			return nil
+		})
 	})
 	t.Run("DeleteForeground lets the claim wait for its Sandbox", func(t *testing.T) {
 		t.Parallel()

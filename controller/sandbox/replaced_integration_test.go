@@ -35,7 +35,7 @@ func TestASandboxIsNotToldOfTheOneBeforeIt(t *testing.T) {
 				e.Create(makeSandbox(suspend, trackingPod("elsewhere")))
 			}}
 			e = newEnvironment(t, passing(m.Wrap))
-			watcher, err := e.Client.Watch(t.Context(), &agentsv1beta1.SandboxList{}, inNamespace(e.Namespace))
+			watcher, err := apiserver.Watch(t.Context(), e.Client, &agentsv1beta1.SandboxList{}, e.Namespace)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,6 +54,7 @@ func TestASandboxIsNotToldOfTheOneBeforeIt(t *testing.T) {
 					return
 				}
 			}
+			t.Error("the watch ended before the second Sandbox had its status")
 		})
 	}
 }

@@ -120,6 +120,7 @@ func TestATemplateIsNotToldOfTheOneBeforeIt(t *testing.T) {
 					t.Errorf("the second template was told of the first: %s", said)
 				}
 			}
+			t.Error("the watch ended before the second template had its policy")
 		})
 	}
 }

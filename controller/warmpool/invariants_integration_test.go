@@ -6,16 +6,17 @@
 package warmpool
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,36 +25,30 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
-// watchOver counts the members at every moment, as the apiserver has them, and keeps
-// the highest number.
-func (e *environment) watchOver(ctx context.Context) (highest func() int) {
+// watchOver follows which members stay, as the apiserver has them, and shows how many
+// there are after each change.
+func (e *environment) watchOver(stays func(*agentsv1beta1.Sandbox) bool, see func(count int)) (caughtUp func()) {
 	e.Helper()
-	watcher, err := e.Client.Watch(ctx, &agentsv1beta1.SandboxList{}, client.InNamespace(e.Namespace))
-	if err != nil {
-		e.Fatal(err)
-	}
-	var mu sync.Mutex
-	live, most := map[string]bool{}, 0
-	go func() {
-		for event := range watcher.ResultChan() {
-			sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
-			if !isSandbox {
-				continue
-			}
-			mu.Lock()
-			delete(live, sandbox.Name)
-			if event.Type != "DELETED" && sandbox.DeletionTimestamp == nil && relations.Pool(sandbox) != nil {
-				live[sandbox.Name] = true
-			}
-			most = max(most, len(live))
-			mu.Unlock()
+	live := map[types.UID]bool{}
+	return e.Watch(&agentsv1beta1.SandboxList{}, func(event watch.Event) {
+		sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
+		if !isSandbox {
+			return
 		}
-	}()
-	return func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return most
-	}
+		delete(live, sandbox.UID)
+		if event.Type != watch.Deleted && sandbox.DeletionTimestamp == nil && relations.Pool(sandbox) != nil && stays(sandbox) {
+			live[sandbox.UID] = true
+		}
+		see(len(live))
+	})
+}
+
+// highest watches how many members there are at once at most.
+func (e *environment) highest() func() int64 {
+	e.Helper()
+	var most atomic.Int64
+	caughtUp := e.watchOver(func(*agentsv1beta1.Sandbox) bool { return true }, func(count int) { most.Store(max(most.Load(), int64(count))) })
+	return func() int64 { caughtUp(); return most.Load() }
 }
 
 func TestNeverTooManyMembers(t *testing.T) {
@@ -71,7 +66,8 @@ func neverTooMany(t *testing.T, seed uint64) {
 	const replicas = 10
 	lag, faults := apiserver.NewLag(seed, 5*time.Second, 0.02), apiserver.NewFaults(seed, 0.15)
 	e := newEnvironment(t, func(e *environment) { e.Lag, e.Faults = lag, faults })
-	highest := e.watchOver(t.Context())
+	lag.Begin()
+	highest := e.highest()
 	e.Create(makeTemplate(), makePool(replicas))
 	taken := e.takeAtRandom(rand.New(rand.NewPCG(seed, seed)))
 	lag.Stop()

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -201,36 +201,21 @@ func (e *environment) wake() {
 	})
 }
 
-// watchReady watches the members and tells how few of them were Ready at a moment.
-func (e *environment) watchReady() (lowest func() int) {
+// lowestReady watches how few members are Ready at a moment once all of them were.
+func (e *environment) lowestReady(all int) func() int64 {
 	e.Helper()
-	ready := map[types.UID]bool{}
-	for _, member := range e.members() {
-		if meta.IsStatusConditionTrue(member.Status.Conditions, agentsv1beta1.ConditionReady) {
-			ready[member.UID] = true
-		}
+	isReady := func(s *agentsv1beta1.Sandbox) bool {
+		return meta.IsStatusConditionTrue(s.Status.Conditions, agentsv1beta1.ConditionReady)
 	}
-	least := len(ready)
-	watcher, err := apiserver.Watch(context.Background(), e.Client, &agentsv1beta1.SandboxList{}, e.Namespace)
-	if err != nil {
-		e.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range watcher.ResultChan() {
-			sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
-			if !isSandbox {
-				continue
-			}
-			delete(ready, sandbox.UID)
-			if event.Type != watch.Deleted && sandbox.DeletionTimestamp == nil && meta.IsStatusConditionTrue(sandbox.Status.Conditions, agentsv1beta1.ConditionReady) {
-				ready[sandbox.UID] = true
-			}
-			least = min(least, len(ready))
+	var least atomic.Int64
+	least.Store(int64(all))
+	full := false
+	caughtUp := e.watchOver(isReady, func(count int) {
+		if full = full || count == all; full {
+			least.Store(min(least.Load(), int64(count)))
 		}
-	}()
-	return func() int { watcher.Stop(); <-done; return least }
+	})
+	return func() int64 { caughtUp(); return least.Load() }
 }
 
 func TestPoolWaitsForItsTemplateAndSaysSo(t *testing.T) {
@@ -264,6 +249,7 @@ func TestStrategies(t *testing.T) {
 		t.Run(string(strategy)+" replaces them, and a new label of the Pod replaces none", func(t *testing.T) {
 			t.Parallel()
 			e := newEnvironment(t)
+			lowest := e.lowestReady(6)
 			e.Create(makeTemplate(), makePool(5, byStrategy(strategy)))
 			e.settled(5)
 			before := names(e.members())
@@ -278,7 +264,6 @@ func TestStrategies(t *testing.T) {
 					t.Errorf("member %q was replaced for a label", name)
 				}
 			}
-			lowest := e.watchReady()
 			change(e, makeTemplate(), newImage)
 			e.Eventually("all members are new", func() error {
 				if got := fresh(e); got != 6 || len(e.members()) != 6 {

@@ -46,4 +46,5 @@ func TestAPoolIsNotToldOfTheOneBeforeIt(t *testing.T) {
 			return
 		}
 	}
+	t.Error("the watch ended before the second pool was full")
 }

@@ -19,30 +19,41 @@ import (
 // breaks them off now and then, so that caches are behind the truth and behind one
 // another. Nothing else is disturbed.
 type Lag struct {
-	mu     sync.Mutex
-	random *rand.Rand
 	most   time.Duration
 	breaks float64
+
+	mu     sync.Mutex
+	random *rand.Rand
+	begun  bool
 }
 
 // NewLag plans delays of up to most, counted from when an event came. Each event is
 // the last of its watch with the given probability; what came after it is lost to that
-// watch.
+// watch. Nothing is late before Begin.
 func NewLag(seed uint64, most time.Duration, breaks float64) *Lag {
 	return &Lag{random: rand.New(rand.NewPCG(seed, seed)), most: most, breaks: breaks} //nolint:gosec // The plan must be repeatable.
 }
 
+// Begin lets events be late from now on. Controllers that are started before fill their
+// caches at once, of which nobody learns anything while there is nothing to be seen.
+func (l *Lag) Begin() { l.set(true) }
+
 // Stop lets further events through at once.
-func (l *Lag) Stop() {
+func (l *Lag) Stop() { l.set(false) }
+
+func (l *Lag) set(begun bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.most, l.breaks = 0, 0
+	l.begun = begun
 }
 
 // draw decides about one event.
 func (l *Lag) draw() (delay time.Duration, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.begun {
+		return 0, false
+	}
 	return time.Duration(l.random.Float64() * float64(l.most)), l.random.Float64() < l.breaks
 }
 

@@ -6,7 +6,6 @@
 package shipped
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -136,26 +135,17 @@ func (e *environment) deletions(kinds ...client.ObjectList) func(kind, name stri
 	var mu sync.Mutex
 	went := map[string]uint64{}
 	for _, kind := range kinds {
-		watcher, err := apiserver.Watch(context.Background(), e.Client, kind, e.Namespace)
-		if err != nil {
-			e.Fatal(err)
-		}
-		e.Cleanup(watcher.Stop)
-		go func() {
-			for event := range watcher.ResultChan() {
-				object, isObject := event.Object.(client.Object)
-				if !isObject || event.Type != watch.Deleted {
-					continue
-				}
-				version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
-				if err != nil {
-					continue // the apiserver's versions are numbers
-				}
-				mu.Lock()
-				went[fmt.Sprintf("%T %s", object, object.GetName())] = version
-				mu.Unlock()
+		e.Watch(kind, func(event watch.Event) {
+			object, isObject := event.Object.(client.Object)
+			if !isObject || event.Type != watch.Deleted {
+				return
 			}
-		}()
+			if version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err == nil { // the apiserver's versions are numbers
+				mu.Lock()
+				defer mu.Unlock()
+				went[fmt.Sprintf("%T %s", object, object.GetName())] = version
+			}
+		})
 	}
 	return func(kind, name string) (version uint64) {
 		e.Helper()

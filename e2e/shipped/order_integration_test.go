@@ -6,7 +6,6 @@
 package shipped
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,12 +13,12 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
-	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
 // A burst finds its claims before any refill is made. The claims are there when the
@@ -77,20 +76,23 @@ func (e *environment) versions() func() (refills, served []uint64) {
 			into[object.GetName()] = version
 		}
 	}
-	stopSandboxes := e.watch(&agentsv1beta1.SandboxList{}, func(object client.Object) {
-		if relations.Pool(object) != nil && !before[object.GetName()] {
-			note(refills, object)
+	sandboxesSeen := e.Watch(&agentsv1beta1.SandboxList{}, func(event watch.Event) {
+		sandbox, isSandbox := event.Object.(*agentsv1beta1.Sandbox)
+		if isSandbox && relations.Pool(sandbox) != nil && !before[sandbox.Name] {
+			note(refills, sandbox)
 		}
 	})
-	stopClaims := e.watch(&extensionsv1beta1.SandboxClaimList{}, func(object client.Object) {
-		claim, isClaim := object.(*extensionsv1beta1.SandboxClaim)
+	claimsSeen := e.Watch(&extensionsv1beta1.SandboxClaimList{}, func(event watch.Event) {
+		claim, isClaim := event.Object.(*extensionsv1beta1.SandboxClaim)
 		if isClaim && meta.IsStatusConditionTrue(claim.Status.Conditions, agentsv1beta1.ConditionReady) {
 			note(served, claim)
 		}
 	})
 	return func() ([]uint64, []uint64) {
-		stopSandboxes()
-		stopClaims()
+		sandboxesSeen()
+		claimsSeen()
+		mu.Lock()
+		defer mu.Unlock()
 		return values(refills), values(served)
 	}
 }
@@ -101,23 +103,4 @@ func values(of map[string]uint64) []uint64 {
 		all = append(all, value)
 	}
 	return all
-}
-
-// watch shows every object of a kind that is there from now on.
-func (e *environment) watch(list client.ObjectList, see func(client.Object)) (stop func()) {
-	e.Helper()
-	watcher, err := apiserver.Watch(context.Background(), e.Client, list, e.Namespace)
-	if err != nil {
-		e.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range watcher.ResultChan() {
-			if object, isObject := event.Object.(client.Object); isObject {
-				see(object)
-			}
-		}
-	}()
-	return func() { watcher.Stop(); <-done }
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
@@ -50,15 +50,16 @@ type reign struct {
 type chronicle struct {
 	mu     sync.Mutex
 	reigns []reign
-	stop   func()
+	// seen waits until all is noted.
+	seen func()
 }
 
 // chronicle watches the Lease from now on.
 func (e *environment) chronicle() *chronicle {
 	e.Helper()
 	c := &chronicle{}
-	c.stop = e.watch(&coordinationv1.LeaseList{}, func(object client.Object) {
-		if held, isLease := object.(*coordinationv1.Lease); isLease && held.Name == lease {
+	c.seen = e.Watch(&coordinationv1.LeaseList{}, func(event watch.Event) {
+		if held, isLease := event.Object.(*coordinationv1.Lease); isLease && held.Name == lease {
 			c.note(&held.Spec)
 		}
 	})
@@ -85,10 +86,10 @@ func (c *chronicle) current() int {
 	return len(c.reigns) - 1
 }
 
-// told ends the watch and tells what it saw: who followed whom, and the longest time
+// told tells what the watch saw: who followed whom, and the longest time
 // between two renewals by anybody, which says how busy the machine was.
 func (c *chronicle) told() (reigns []reign, slowest time.Duration) {
-	c.stop()
+	c.seen()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.reigns {

@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"encoding/json"
 	"math/big"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -12,17 +11,25 @@ import (
 
 // amounts are the quantities of an object, and what rules want to know of those of its containers.
 type amounts struct {
+	*converter
 	reader *reader
 	// base is the field path of the Pod's spec, whose own limits are no container's.
-	base string
-	// quantities are by field path; resources are by the path of who asks, bound and resource.
-	quantities, resources map[string]any
+	base fieldPath
+	// quantities are by field path; requested is the storage that each volume claim asks for.
+	quantities, requested members
+	// resources are by the path of who asks, bound and resource. Few rules look at them before something is
+	// amiss, so they are made values of Rego when one does.
+	resources map[string]any
+	// storage is all that is requested.
+	storage *big.Int
 	// faults are amounts that are no quantity or less than zero.
-	faults map[string]any
+	faults members
 	// limited has, by resource, who has a limit above zero.
-	limited map[string]any
-	// highest is the most that anybody asks for, by resource; the rest is for the totals.
-	highest, together, sidecars, init sums
+	limited map[string][]*ast.Term
+	// highest is the most that anybody asks for, by resource.
+	highest map[string]quantity
+	// The rest is for the totals.
+	together, sidecars, init sums
 }
 
 // sums are milli by resource.
@@ -30,39 +37,46 @@ type sums map[string]*big.Int
 
 // quantity is one that was read.
 type quantity struct {
-	value ast.Value
-	// milli is zero when it is none.
-	milli *big.Int
-	valid bool
+	value *ast.Term
+	// milli is zero when it is none; number is the same for rules.
+	milli  *big.Int
+	number *ast.Term
+	valid  bool
 }
 
-func newAmounts(r *reader, base string) *amounts {
+func newAmounts(r *reader, c *converter, base fieldPath) *amounts {
 	return &amounts{
-		reader: r, base: base, quantities: map[string]any{}, resources: map[string]any{}, faults: map[string]any{},
-		limited: map[string]any{}, highest: sums{}, together: sums{}, sidecars: sums{}, init: sums{},
+		converter: c, reader: r, base: base, resources: map[string]any{}, limited: map[string][]*ast.Term{}, highest: map[string]quantity{},
+		storage: new(big.Int), together: sums{}, sidecars: sums{}, init: sums{},
 	}
 }
 
 func (a *amounts) addTo(fields map[string]any) {
-	fields["quantities"], fields["resources"], fields["faults"], fields["limited"] = a.quantities, a.resources, a.faults, a.limited
-	fields["highest"] = a.highest.document()
-	// Init containers run one by one beside the sidecars, and before the containers.
-	totals := a.together
-	for resource, most := range a.init {
-		totals.raise(resource, most)
+	fields["quantities"], fields["requested"], fields["faults"] = objectOf(a.quantities), objectOf(a.requested), objectOf(a.faults)
+	fields["resources"] = a.resources
+	var limited, highest members
+	for resource, owners := range a.limited {
+		limited = append(limited, [2]*ast.Term{a.text(resource), a.term(ast.NewSet(owners...))})
 	}
-	for resource, sum := range a.sidecars {
-		totals.add(resource, sum)
+	for resource, q := range a.highest {
+		highest = append(highest, [2]*ast.Term{a.text(resource), q.number})
 	}
-	fields["totals"] = totals.document()
+	fields["limited"], fields["highest"], fields["totals"] = objectOf(limited), objectOf(highest), objectOf(a.totals())
 }
 
-func (s sums) document() map[string]any {
-	document := make(map[string]any, len(s))
-	for resource, milli := range s {
-		document[resource] = json.Number(milli.String())
+// totals adds up: init containers run one by one beside the sidecars, and before the containers.
+func (a *amounts) totals() members {
+	for resource, most := range a.init {
+		a.together.raise(resource, most)
 	}
-	return document
+	for resource, sum := range a.sidecars {
+		a.together.add(resource, sum)
+	}
+	var totals members
+	for resource, milli := range a.together {
+		totals = append(totals, [2]*ast.Term{a.text(resource), number(milli)})
+	}
+	return totals
 }
 
 func (s sums) add(resource string, milli *big.Int) {
@@ -80,48 +94,63 @@ func (s sums) raise(resource string, milli *big.Int) {
 }
 
 // add reads one quantity.
-func (a *amounts) add(path string, written any) quantity {
+func (a *amounts) add(path fieldPath, written any) quantity {
 	read := ofText(a.reader.quantities, writtenText(written))
-	a.quantities[path] = read.value
+	a.quantities = append(a.quantities, [2]*ast.Term{path.term, read.value})
 	return read
 }
 
-// of reads the quantities of one mapping and returns them by name.
-func (a *amounts) of(path string, written any) map[string]quantity {
+// of reads the quantities of one mapping, and has each visited.
+func (a *amounts) of(path fieldPath, written any, visit func(name string, q quantity)) {
 	object, _ := written.(map[string]any)
-	named := make(map[string]quantity, len(object))
 	for name, value := range object {
 		if value != nil {
-			named[name] = a.add(a.reader.path(path, ".", name), value)
+			visit(name, a.add(a.reader.path(path.text, ".", name), value))
 		}
 	}
-	return named
 }
 
 var boundNames = []string{"limits", "requests"}
 
-// ofBounds reads the limits and requests of a container or of the Pod, and returns the limits.
-func (a *amounts) ofBounds(path string, owner map[string]any) (limits map[string]quantity) {
-	resources, found := objectAt(owner, "resources"), make(map[string]any, len(boundNames))
+// ofBounds reads the limits and requests of a container or of the Pod, and has each limit visited.
+func (a *amounts) ofBounds(path fieldPath, owner map[string]any, visit func(resource string, limit quantity)) {
+	resources, read := objectAt(owner, "resources"), make(map[string]any, len(boundNames))
+	a.resources[path.text] = read
 	for _, bound := range boundNames {
-		field := a.reader.path(path, ".resources.", bound)
-		amounts := a.of(field, resources[bound])
-		document := make(map[string]any, len(amounts))
-		for resource, q := range amounts {
-			document[resource] = q.value
-			a.highest.raise(resource, q.milli)
+		named := make(map[string]any, len(objectAt(resources, bound)))
+		read[bound] = named
+		a.of(a.reader.path(path.text, ".resources.", bound), resources[bound], func(resource string, q quantity) {
+			named[resource] = q.value.Value
+			if most, ok := a.highest[resource]; !ok || most.milli.Cmp(q.milli) < 0 {
+				a.highest[resource] = q
+			}
 			a.judge(path, bound, resource, q)
-		}
-		if found[bound] = document; bound == "limits" {
-			limits = amounts
-		}
+			if bound == "limits" {
+				visit(resource, q)
+			}
+		})
 	}
-	a.resources[path] = found
-	return limits
 }
 
+// ofClaim reads the amounts of a volume claim.
+func (a *amounts) ofClaim(path fieldPath, spec map[string]any) {
+	storage := notQuantity
+	for _, bound := range boundNames {
+		a.of(a.reader.path(path.text, ".resources.", bound), objectAt(spec, "resources")[bound], func(resource string, q quantity) {
+			if bound == "requests" && resource == "storage" {
+				storage = q
+			}
+		})
+	}
+	a.requested = append(a.requested, [2]*ast.Term{path.term, storage.number})
+	a.storage.Add(a.storage, storage.milli)
+}
+
+// uncounted is for amounts that do not add up with others.
+func uncounted(string, quantity) {}
+
 // judge notes the faults of an amount, and that it is a limit.
-func (a *amounts) judge(path, bound, resource string, q quantity) {
+func (a *amounts) judge(path fieldPath, bound, resource string, q quantity) {
 	reason := ""
 	switch {
 	case !q.valid:
@@ -129,37 +158,35 @@ func (a *amounts) judge(path, bound, resource string, q quantity) {
 	case q.milli.Sign() < 0:
 		reason = "is less than zero"
 	case q.milli.Sign() > 0 && bound == "limits":
-		owners, ok := a.limited[resource].(map[string]any)
-		if !ok {
-			owners = map[string]any{}
-			a.limited[resource] = owners
-		}
-		owners[path] = true
+		a.limited[resource] = append(a.limited[resource], path.term)
 	}
-	if reason != "" {
-		a.faults[a.reader.path(path, ".resources.", bound, "."+resource)] = map[string]any{
-			"owner": path, "bound": bound, "resource": resource, "reason": reason,
-		}
+	if reason == "" {
+		return
 	}
+	field := a.reader.path(path.text, ".resources.", bound, "."+resource)
+	a.faults = append(a.faults, [2]*ast.Term{field.term, ast.ObjectTerm(
+		ast.Item(ast.InternedTerm("owner"), path.term), ast.Item(ast.InternedTerm("bound"), a.text(bound)),
+		ast.Item(ast.InternedTerm("resource"), a.text(resource)), ast.Item(ast.InternedTerm("reason"), a.text(reason)),
+	)})
 }
 
 // ofContainer reads the amounts of a container, and adds its limits to the totals.
-func (a *amounts) ofContainer(list, path string, container map[string]any) {
-	limits := a.ofBounds(path, container)
-	if list == "ephemeralContainers" {
+func (a *amounts) ofContainer(list string, path fieldPath, container map[string]any) {
+	if list == ephemeralContainers {
+		a.ofBounds(path, container, uncounted)
 		return
 	}
-	for resource, q := range limits {
+	a.ofBounds(path, container, func(resource string, limit quantity) {
 		switch {
 		case list != "initContainers":
-			a.together.add(resource, q.milli)
+			a.together.add(resource, limit.milli)
 		case container["restartPolicy"] == "Always":
-			a.sidecars.add(resource, q.milli)
+			a.sidecars.add(resource, limit.milli)
 		default:
-			a.init.raise(resource, q.milli)
+			a.init.raise(resource, limit.milli)
 		}
 		a.together.raise(resource, nothing)
-	}
+	})
 }
 
 var nothing = new(big.Int)

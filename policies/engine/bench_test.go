@@ -79,35 +79,57 @@ func withoutLibrary(tb testing.TB) string {
 // TestEvaluateAllocations bounds what one decision allocates: unlike its time, that does not depend on the
 // machine.
 func TestEvaluateAllocations(t *testing.T) {
-	const mostOfForty, mostOfLibrary, mostOfOneRule, mostOfAnotherKind = 1500, 3500, 15, 10
+	const mostOfForty, mostOfRequest, mostOfLibraryRule, mostOfOneRule, mostOfAnotherKind = 1300, 1000, 22, 15, 10
 	in, none := threeContainers(t), withoutLibrary(t)
-	allocations := func(configuration string, extras ...engine.Module) float64 {
-		e := loaded(t, configuration, extras...)
+	allocations := func(e *engine.Engine, in engine.Input) float64 {
 		return testing.AllocsPerRun(20, func() { e.Evaluate(context.Background(), in) })
 	}
-	ten, forty := allocations(none, copies(10)...), allocations(none, copies(40)...)
+	ten, forty := allocations(loaded(t, none, copies(10)...), in), allocations(loaded(t, none, copies(40)...), in)
 	if forty > mostOfForty {
 		t.Errorf("%.0f allocations with 40 rules, want at most %d", forty, mostOfForty)
 	}
 	if one := (forty - ten) / 30; one > mostOfOneRule {
 		t.Errorf("a rule that visits three containers costs %.1f allocations, want at most %d", one, mostOfOneRule)
 	}
-	library := allocations("")
-	if library > mostOfLibrary {
-		t.Errorf("%.0f allocations with the library, want at most %d", library, mostOfLibrary)
+	library := loaded(t, "")
+	for _, kind := range []string{engine.KindSandbox, engine.KindSandboxTemplate, engine.KindSandboxClaim, engine.KindSandboxWarmPool} {
+		judged := ofKind(in, kind)
+		rules := len(library.Evaluate(context.Background(), judged).Evaluated)
+		got, most := allocations(library, judged), mostOfRequest+mostOfLibraryRule*rules
+		if got > float64(most) {
+			t.Errorf("%.0f allocations for a %s with the %d rules of the library that are on, want at most %d", got, kind, rules, most)
+		}
+		t.Logf("%.0f allocations for a %s with %d rules of the library", got, kind, rules)
 	}
-	if more := allocations("", ofAnotherKind(copies(23))...) - library; more > mostOfAnotherKind {
+	if more := allocations(loaded(t, "", ofAnotherKind(copies(23))...), in) - allocations(library, in); more > mostOfAnotherKind {
 		t.Errorf("23 rules of another kind cost %.0f allocations, want at most %d", more, mostOfAnotherKind)
 	}
-	t.Logf("allocations: %.0f with 10 rules, %.0f with 40, %.0f with the library", ten, forty, library)
+	t.Logf("allocations: %.0f with 10 rules, %.0f with 40", ten, forty)
+}
+
+// ofKind is the request for an object of another kind with the same Pod: of its own, or of its template.
+func ofKind(in engine.Input, kind string) engine.Input {
+	in.Kind = kind
+	switch kind {
+	case engine.KindSandboxClaim:
+		in.Object = map[string]any{"metadata": map[string]any{"name": "task"}, "spec": map[string]any{"warmPoolRef": map[string]any{"name": "pool"}}}
+	case engine.KindSandboxWarmPool:
+		in.Object = map[string]any{
+			"metadata": map[string]any{"name": "pool"},
+			"spec":     map[string]any{"replicas": 1, "sandboxTemplateRef": map[string]any{"name": "python"}},
+		}
+	default:
+		return in
+	}
+	in.PodPath = "template.spec.podTemplate"
+	return in
 }
 
 // BenchmarkEvaluate tells what a decision costs, also as a multiple of decoding the same object: a time alone
 // says more about the machine.
 func BenchmarkEvaluate(b *testing.B) {
 	in, none := threeContainers(b), withoutLibrary(b)
-	claim := in
-	claim.Kind, claim.PodPath = engine.KindSandboxClaim, "template.spec.podTemplate"
+	claim := ofKind(in, engine.KindSandboxClaim)
 	data, err := json.Marshal(in.Object)
 	if err != nil {
 		b.Fatal(err)
@@ -143,6 +165,7 @@ func BenchmarkEvaluate(b *testing.B) {
 	library := loaded(b, "")
 	decide(fmt.Sprintf("a Sandbox by the %d rules of the library", len(library.Catalogue())), library, in)
 	decide("a claim by the library", library, claim)
+	decide("a pool by the library", library, ofKind(in, engine.KindSandboxWarmPool))
 	denied := in
 	denied.Pod = requestOf(b, "hostPID: true", "hostNetwork: true", "volumes: [{name: a, hostPath: {path: /}}]").Pod
 	decide("a Sandbox that the library denies", library, denied)

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,7 +25,7 @@ func init() {
 	} {
 		addFieldNames(reflect.TypeOf(kind), names, map[reflect.Type]bool{})
 	}
-	for _, name := range inputNames {
+	for _, name := range slices.Concat(inputNames, factNames) {
 		names[name] = true
 	}
 	for name := range names {
@@ -35,7 +36,7 @@ func init() {
 // inputNames are those of the input and of what Go reads beforehand, and common values.
 var inputNames = []string{
 	"operation", "kind", "source", "now", "pod_path", "tier_name", "user", "username", "uid", "groups", "namespace",
-	"name", "labels", "annotations", "quantities", "images", "containers", "volumes", "claims", "resources", "pod", "object", "old_object",
+	"name", "labels", "annotations", "resources", "pod", "object", "old_object",
 	"template", "pool", "tier", "environment", "parameters", "milli", "bytes", "error", "registry", "repository", "tag",
 	"digest", "limits", "requests", "cpu", "memory", "ephemeral-storage", "storage", "ALL", "NET_RAW", "RuntimeDefault",
 	"TCP", "UDP", "ReadWriteOnce", "CREATE", "UPDATE", SourceAdmission, SourceAudit, SourceCLI, KindSandbox,

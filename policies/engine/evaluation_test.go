@@ -270,7 +270,7 @@ func TestParametersReachTheRuleHoweverItReadsThem(t *testing.T) {
 
 func TestTheInputIsAsDocumented(t *testing.T) {
 	body := `
-deny contains json.marshal(object.remove(input, ["object", "pod", "tier", "containers", "volumes", "claims", "owners", "sizes", "totals", "resources"]))
+deny contains json.marshal(object.remove(input, ["object", "pod", "tier", "containers", "volumes", "claims", "owners", "sizes", "totals", "started", "resources", "requested", "pod_labels", "pod_annotations"]))
 `
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	in := requestOf(t)
@@ -281,8 +281,8 @@ deny contains json.marshal(object.remove(input, ["object", "pod", "tier", "conta
 	load(t, e, "", ruleFile("a", body))
 	d := e.Evaluate(context.Background(), in)
 	want := `{"environment":{"stage":"prod"},"faults":{},"highest":{"cpu":1000,"memory":1073741824000},"images":{"spec.podTemplate.spec.containers[0].image":{"digest":"",` +
-		`"registry":"docker.io","repository":"docker.io/library/python","tag":"3.12-slim"}},"kind":"Sandbox","limited":{"cpu":{"spec.podTemplate.spec.containers[0]":true},` +
-		`"memory":{"spec.podTemplate.spec.containers[0]":true}},"namespace":{"annotations":{},"labels":{"a":"b"},"name":"team"},` +
+		`"registry":"docker.io","repository":"docker.io/library/python","tag":"3.12-slim"}},"kind":"Sandbox","limited":{"cpu":["spec.podTemplate.spec.containers[0]"],` +
+		`"memory":["spec.podTemplate.spec.containers[0]"]},"namespace":{"annotations":{},"labels":{"a":"b"},"name":"team"},` +
 		`"now":"2026-11-29T12:00:00Z","operation":"CREATE","pod_path":"spec.podTemplate","quantities":{` +
 		`"spec.podTemplate.spec.containers[0].resources.limits.cpu":{"bytes":1,"milli":1000},` +
 		`"spec.podTemplate.spec.containers[0].resources.limits.memory":{"bytes":1073741824,"milli":1073741824000},` +

@@ -60,10 +60,11 @@ func ask(tb testing.TB, query rego.PreparedEvalQuery, input ast.Value) string {
 }
 
 const helperAnswers = `{
-	"containers": data.lib.containers.by_path, "started": data.lib.containers.started, "volumes": data.lib.volumes.by_path,
-	"claims": data.lib.volumes.claims, "images": data.lib.images.parsed, "resources": data.lib.quantities.resources, "owners": data.lib.containers.owners,
+	"containers": data.lib.containers.by_path, "started": data.lib.containers.started,"paths": data.lib.containers.started_paths, "volumes": data.lib.volumes.by_path,
+	"claims": data.lib.volumes.claims, "images": data.lib.images.parsed, "requested": data.lib.quantities.requested, "resources": data.lib.quantities.resources, "owners": data.lib.containers.owners,
 	"totals": data.lib.totals.by_resource, "faults": data.lib.quantities.faults,
 	"limited": data.lib.quantities.limited, "highest": data.lib.quantities.highest, "sizes": data.lib.sizes.of_pod,
+	"labels": data.lib.labels.of_pods, "annotations": data.lib.labels.annotations_of_pods,
 }`
 
 var objectTexts = []string{
@@ -100,7 +101,7 @@ func checkFacts(tb testing.TB, query rego.PreparedEvalQuery, text string) {
 	if err != nil {
 		return
 	}
-	for _, name := range []string{"containers", "volumes", "claims", "images", "resources", "quantities", "owners", "totals", "sizes", "faults", "limited", "highest"} {
+	for _, name := range factNames {
 		delete(fields, name)
 	}
 	bare := ast.LazyObject(fields)

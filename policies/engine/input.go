@@ -14,37 +14,45 @@ import (
 type reader struct {
 	quantities *cache[string, quantity]
 	images     *cache[string, *ast.Term]
-	paths      *cache[[4]string, string]
+	paths      *cache[[4]string, fieldPath]
 }
 
 func newReader() *reader {
 	return &reader{
 		quantities: newCache(readQuantity),
 		images:     newCache(imageTerm),
-		paths:      newCache(func(parts [4]string) string { return strings.Join(parts[:], "") }),
+		paths:      newCache(func(parts [4]string) fieldPath { return newFieldPath(strings.Join(parts[:], "")) }),
 	}
 }
 
 // path joins parts of field paths: those of one Pod are those of the next.
-func (r *reader) path(parts ...string) string {
+func (r *reader) path(parts ...string) fieldPath {
 	var key [4]string
 	copy(key[:], parts)
 	for _, part := range parts {
 		if len(part) > cacheText {
-			return strings.Join(parts, "")
+			return newFieldPath(strings.Join(parts, ""))
 		}
 	}
 	return r.paths.of(key)
 }
 
+func newFieldPath(text string) fieldPath {
+	return fieldPath{text: text, term: ast.StringTerm(text)}
+}
+
 // defaultPodPath is where the Pod stands when the input does not say.
 const defaultPodPath = "spec.podTemplate"
 
-// inputFields are the members of the input of all rules. Values of Rego are made of them as rules ask for
-// them: most of an object no rule ever looks at. What is not given is absent, not null.
+// inputFields are the members of the input of all rules. Except for the Pod, values of Rego are made of them as
+// rules ask for them: most of an object no rule ever looks at. What is not given is absent, not null.
 func (r *reader) inputFields(in Input) (map[string]any, error) {
 	if in.PodPath == "" {
 		in.PodPath = defaultPodPath
+	}
+	facts, err := r.factsOf(in)
+	if err != nil {
+		return nil, err
 	}
 	fields := make(map[string]any, maxInputFields)
 	fields["operation"], fields["kind"], fields["source"] = in.Operation, in.Kind, in.Source
@@ -55,18 +63,18 @@ func (r *reader) inputFields(in Input) (map[string]any, error) {
 		"name": in.Namespace.Name, "labels": in.Namespace.Labels, "annotations": in.Namespace.Annotations,
 	}
 	for name, document := range map[string]map[string]any{
-		"object": in.Object, "old_object": in.OldObject, "pod": in.Pod, "template": in.Template,
-		"pool": in.Pool, "tier": in.Tier, "environment": in.Environment,
+		"object": in.Object, "old_object": in.OldObject, "template": in.Template, "pool": in.Pool,
+		"tier": in.Tier, "environment": in.Environment,
 	} {
 		if document != nil {
 			fields[name] = document
 		}
 	}
-	facts := newFacts(r, in.PodPath)
-	facts.ofPod(in.Pod)
-	facts.ofClaims(in.Object)
+	if in.Pod != nil {
+		fields["pod"] = facts.pod.Value
+	}
 	facts.addTo(fields)
-	return fields, facts.err
+	return fields, nil
 }
 
 // maxInputFields is how many members an input has at most.

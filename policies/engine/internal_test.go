@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/topdown"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/pod-security-admission/policy"
 )
@@ -80,7 +81,7 @@ func regoQuantity(tb testing.TB) func(text string) map[string]any {
 // quantityOf is what Go reads of the text.
 func quantityOf(tb testing.TB, text string) map[string]any {
 	tb.Helper()
-	value, err := ast.JSON(readQuantity(text).value)
+	value, err := ast.JSON(readQuantity(text).value.Value)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -135,4 +136,41 @@ func FuzzQuantity(f *testing.F) {
 	}
 	fromRego := regoQuantity(f)
 	f.Fuzz(func(t *testing.T, text string) { checkQuantity(t, fromRego, text) })
+}
+
+// Cost is what a rule costs alone.
+type Cost struct {
+	Allocations float64
+	Findings    int
+}
+
+// CostsAlone counts, for every rule by its id, the allocations of evaluating it alone and its findings: the most
+// of its kinds.
+func CostsAlone(t *testing.T, e *Engine, of func(kind string) Input) map[string]Cost {
+	t.Helper()
+	s, costs := e.current.Load(), map[string]Cost{}
+	for id, r := range s.rules {
+		j, err := prepare(context.Background(), s.compiler, "", judgement{sets: r.columns()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range r.info.Kinds {
+			in := of(kind)
+			v, err := s.variantOf(in.Namespace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			on := *v
+			on.enforcement = map[string]Enforcement{id: Deny}
+			fields, err := e.reader.inputFields(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := request{variant: &on, fields: fields, documents: documents{parameters: v.parameters, known: v.known, stock: &stock{}}}
+			found := evaluate(context.Background(), j, req, topdown.NewCancel())
+			cost := testing.AllocsPerRun(10, func() { evaluate(context.Background(), j, req, topdown.NewCancel()) })
+			costs[id] = Cost{max(costs[id].Allocations, cost), max(costs[id].Findings, len(found.findings))}
+		}
+	}
+	return costs
 }

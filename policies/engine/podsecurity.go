@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/open-policy-agent/opa/v1/ast"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -268,7 +269,7 @@ func checkQuantities(spec map[string]any) error {
 	}
 	check(spec)
 	for _, list := range containerLists {
-		each(spec[list], func(_ string, container map[string]any) { check(container) })
+		each(spec[list], nil, func(_ string, container map[string]any, _ *ast.Term) { check(container) })
 	}
 	return err
 }

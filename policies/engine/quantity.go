@@ -22,7 +22,8 @@ var quantityGrammar = regexp.MustCompile(apiquantity.Pattern)
 const notQuantityReason = "is not a quantity such as 500m, 2, 1.5Gi or 1e3"
 
 var notQuantity = quantity{
-	value: ast.NewObject(ast.Item(ast.InternedTerm("error"), ast.StringTerm(notQuantityReason))), milli: new(big.Int),
+	value: ast.ObjectTerm(ast.Item(ast.InternedTerm("error"), ast.StringTerm(notQuantityReason))),
+	milli: new(big.Int), number: ast.InternedTerm(0),
 }
 
 // readQuantity reads {milli, bytes}, whole numbers rounded away from zero, or {error}.
@@ -36,8 +37,9 @@ func readQuantity(text string) quantity {
 	}
 	amount := q.AsDec()
 	milli := whole(amount, 3)
-	return quantity{milli: milli, valid: true, value: ast.NewObject(
-		ast.Item(ast.InternedTerm("milli"), number(milli)), ast.Item(ast.InternedTerm("bytes"), number(whole(amount, 0))),
+	written := number(milli)
+	return quantity{milli: milli, number: written, valid: true, value: ast.ObjectTerm(
+		ast.Item(ast.InternedTerm("milli"), written), ast.Item(ast.InternedTerm("bytes"), number(whole(amount, 0))),
 	)}
 }
 

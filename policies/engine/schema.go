@@ -93,9 +93,9 @@ func (s *schemas) ofRule(ruleKinds []string) map[string]any {
 		"user":      object(map[string]any{"username": text, "uid": text, "groups": map[string]any{"type": "array", "items": text}}),
 		"namespace": object(map[string]any{"name": text, "labels": texts, "annotations": texts}),
 		"pod":       reference("pod"), "tier": anything, "environment": anything, "parameters": anything,
-		"containers": anything, "volumes": anything, "claims": anything, "images": anything, "resources": anything,
-		"quantities": anything, "owners": anything, "totals": anything, "sizes": anything,
-		"faults": anything, "limited": anything, "highest": anything,
+	}
+	for _, name := range factNames {
+		properties[name] = anything
 	}
 	definitions := map[string]any{"pod": s.pod}
 	var judged any

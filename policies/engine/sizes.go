@@ -5,13 +5,26 @@ package engine
 
 import (
 	"unicode/utf8"
+
+	"github.com/open-policy-agent/opa/v1/ast"
 )
 
 // sizes are numbers of what an object may have any number of, texts in characters.
 type sizes struct {
 	annotations, commands int
-	// env is by the field path of the container.
-	env map[string]any
+	// env is that of the container that has the most.
+	env int
+}
+
+func (s *sizes) document(f *facts) ast.Value {
+	count := func(key string, n int) [2]*ast.Term {
+		return [2]*ast.Term{ast.InternedTerm(key), ast.InternedTerm(n)}
+	}
+	return ast.NewObject(
+		count("containers", len(f.containers)), count("volumes", len(f.volumes)), count("claims", len(f.claims)),
+		count("annotations", s.annotations), count("commands", s.commands), count("env", s.env),
+		[2]*ast.Term{ast.InternedTerm("requested"), number(f.amounts.storage)},
+	)
 }
 
 func (s *sizes) ofAnnotations(annotations any) {
@@ -23,8 +36,8 @@ func (s *sizes) ofAnnotations(annotations any) {
 	})
 }
 
-func (s *sizes) ofContainer(path string, container map[string]any) {
-	s.env[path] = sizeOf(container["env"])
+func (s *sizes) ofContainer(container map[string]any) {
+	s.env = max(s.env, sizeOf(container["env"]))
 	for _, list := range []string{"command", "args"} {
 		eachValue(container[list], func(_ string, word any) { s.commands += utf8.RuneCountInString(writtenText(word)) })
 	}

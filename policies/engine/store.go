@@ -78,11 +78,15 @@ func (requestStore) Read(ctx context.Context, _ storage.Transaction, path storag
 
 func find(document ast.Value, path storage.Path) (any, error) {
 	for i, step := range path {
-		next, err := document.Find(ast.Ref{ast.StringTerm(step)})
-		if err != nil {
+		object, ok := document.(ast.Object)
+		if !ok {
 			return nil, notFound(path[:i+1])
 		}
-		document = next
+		member := object.Get(ast.InternedTerm(step))
+		if member == nil {
+			return nil, notFound(path[:i+1])
+		}
+		document = member.Value
 	}
 	return document, nil
 }

@@ -20,7 +20,7 @@ const (
 
 // togetherModule puts the entry points of the columns into one rule. It takes them as the compiler left them,
 // where every reference is written out, so that they mean the same in another package.
-func togetherModule(compiler *ast.Compiler, kind string, columns []column) *ast.Module {
+func togetherModule(compiler *ast.Compiler, kind string, columns []column, ways shortcuts) (*ast.Module, error) {
 	module := &ast.Module{Package: &ast.Package{
 		Path: ast.Ref{ast.DefaultRootDocument, ast.StringTerm(togetherRoot), ast.StringTerm(kind)},
 	}}
@@ -29,24 +29,31 @@ func togetherModule(compiler *ast.Compiler, kind string, columns []column) *ast.
 			if r.Head.Ref()[0].Value.Compare(ast.Var(c.entry)) != 0 {
 				continue
 			}
-			own := r.Copy()
+			own, err := ways.take(r.Copy())
+			if err != nil {
+				return nil, err
+			}
 			head := ast.RefHead(ast.Ref{ast.VarTerm(togetherRule)})
 			head.Key = ast.ArrayTerm(ast.InternedTerm(i), own.Head.Key)
 			head.Location, own.Head, own.Module, own.Annotations = own.Head.Location, head, module, nil
 			module.Rules = append(module.Rules, own)
 		}
 	}
-	return module
+	return module, nil
 }
 
 // compileTogether compiles the rules of every kind as one, beside the helpers and what the rules call.
 func compileTogether(helpers map[string]*ast.Module, rules map[string]*rule, compiler *ast.Compiler, columns map[string][]column) (*ast.Compiler, error) {
-	modules := maps.Clone(helpers)
+	modules, ways := maps.Clone(helpers), findShortcuts(helpers)
 	for _, r := range rules {
 		modules[r.file()] = r.module
 	}
 	for _, kind := range slices.Sorted(maps.Keys(columns)) {
-		if m := togetherModule(compiler, kind, columns[kind]); len(m.Rules) > 0 {
+		m, err := togetherModule(compiler, kind, columns[kind], ways)
+		if err != nil {
+			return nil, err
+		}
+		if len(m.Rules) > 0 {
 			modules[togetherRoot+"/"+strings.ToLower(kind)] = m
 		}
 	}

@@ -67,26 +67,33 @@ func (s *set) makeVariant(selected uint64) (*variant, error) {
 		return nil, fmt.Errorf("read the parameters: %w", err)
 	}
 	v.parameters, _ = value.(ast.Object)
-	known := ast.NewObject()
-	collectQuantities(document, known)
-	v.known = ast.NewObject(ast.Item(ast.StringTerm("quantities"), ast.NewTerm(known)))
+	quantities, mappings := ast.NewObject(), ast.NewObject()
+	collectQuantities(ast.NewTerm(value), quantities, mappings)
+	v.known = ast.NewObject(
+		ast.Item(ast.StringTerm("quantities"), ast.NewTerm(quantities)), ast.Item(ast.StringTerm("mappings"), ast.NewTerm(mappings)),
+	)
 	return v, nil
 }
 
-// collectQuantities adds what of the document is text and a quantity.
-func collectQuantities(document any, known ast.Object) {
-	switch d := document.(type) {
-	case string:
-		if quantityGrammar.MatchString(d) {
-			known.Insert(ast.StringTerm(d), ast.NewTerm(readQuantity(d).value))
+// collectQuantities adds what of the document is text and a quantity, and the numbers of mappings to text.
+func collectQuantities(document *ast.Term, quantities, mappings ast.Object) {
+	switch d := document.Value.(type) {
+	case ast.String:
+		if q := readQuantity(string(d)); q.valid {
+			quantities.Insert(document, q.value)
 		}
-	case []any:
-		for _, member := range d {
-			collectQuantities(member, known)
-		}
-	case map[string]any:
-		for _, member := range d {
-			collectQuantities(member, known)
+	case *ast.Array:
+		d.Foreach(func(member *ast.Term) { collectQuantities(member, quantities, mappings) })
+	case ast.Object:
+		var milli members
+		d.Foreach(func(name, member *ast.Term) {
+			collectQuantities(member, quantities, mappings)
+			if text, ok := member.Value.(ast.String); ok {
+				milli = append(milli, [2]*ast.Term{name, readQuantity(string(text)).number})
+			}
+		})
+		if len(milli) > 0 {
+			mappings.Insert(document, ast.NewTerm(ast.NewObject(milli...)))
 		}
 	}
 }

@@ -41,6 +41,14 @@ started := by_path if {
 }
 
 # METADATA
+# description: >-
+#   The field paths of the containers that run on their own when the Pod starts. The server lists them beforehand
+#   in input.started; without that the same answer is computed here.
+started_paths := input.started if {
+	is_set(input.started)
+} else := object.keys(started)
+
+# METADATA
 # description: How a message names the container.
 label(container) := sprintf("container %q", [name]) if {
 	name := values.string_at(container, ["name"])

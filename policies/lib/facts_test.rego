@@ -8,10 +8,12 @@ import data.lib.sizes
 import data.lib.totals
 
 test_the_servers_facts_are_used if {
-	facts := {"owners": {"a": 1}, "faults": {"b": 2}, "limited": {"c": 3}, "highest": {"d": 4}, "totals": {"e": 5}, "sizes": {"f": 6}}
+	facts := {"owners": {"a": 1}, "faults": {"b": 2}, "limited": {"c": 3}, "highest": {"d": 4}, "totals": {"e": 5}, "sizes": {"f": 6}, "requested": {"g": 7}, "pod_labels": {"h": 8}, "pod_annotations": {"i": 9}, "started": {"j"}}
 	{
 		"owners": containers.owners, "faults": quantities.faults, "limited": quantities.limited,
 		"highest": quantities.highest, "totals": totals.by_resource, "sizes": sizes.of_pod,
+		"requested": quantities.requested, "pod_labels": labels.of_pods, "pod_annotations": labels.annotations_of_pods,
+		"started": containers.started_paths,
 	} == facts with input as facts
 }
 
@@ -44,23 +46,23 @@ test_faults if {
 
 test_limited_and_highest if {
 	quantities.limited.cpu == {
-		"spec.podTemplate.spec": true,
-		"spec.podTemplate.spec.containers[0]": true,
-		"spec.podTemplate.spec.containers[1]": true,
+		"spec.podTemplate.spec",
+		"spec.podTemplate.spec.containers[0]",
+		"spec.podTemplate.spec.containers[1]",
 	} with input as fixtures.sandbox(amounts)
 	object.keys(quantities.limited) == {"cpu"} with input as fixtures.sandbox(amounts)
 	quantities.highest == {"cpu": 2000, "memory": 0, "example.com/a": 0} with input as fixtures.sandbox(amounts)
 }
 
 test_above if {
-	quantities.above({"cpu": "1999m"}) == {["spec.podTemplate.spec", "limits", "cpu"]} with input as fixtures.sandbox(amounts)
-	count(quantities.above({"cpu": "2", "memory": "1", "other": "0"})) == 0 with input as fixtures.sandbox(amounts)
+	quantities.above({"cpu": 1999}) == {["spec.podTemplate.spec", "limits", "cpu"]} with input as fixtures.sandbox(amounts)
+	count(quantities.above({"cpu": 2000, "memory": 1, "other": 0})) == 0 with input as fixtures.sandbox(amounts)
 }
 
 test_sizes_and_totals if {
 	sizes.of_pod == {
 		"containers": 2, "volumes": 0, "annotations": 0, "commands": 3,
-		"env": {"spec.podTemplate.spec.containers[0]": 0, "spec.podTemplate.spec.containers[1]": 2},
+		"env": 2, "claims": 0, "requested": 0,
 	} with input as fixtures.sandbox(amounts)
 	totals.by_resource == {"cpu": 1500, "memory": 0, "example.com/a": 0} with input as fixtures.sandbox(amounts)
 }

@@ -7,22 +7,28 @@ import data.lib.pods
 import data.lib.values
 
 # METADATA
-# description: The labels that a Pod gets, by the field path of the mapping that gives them.
-of_pods[path] := labels if {
-	labels := pods.metadata.labels
-	path := sprintf("%s.metadata.labels", [pods.prefix])
-}
-
-of_pods["spec.additionalPodMetadata.labels"] := pods.object_spec.additionalPodMetadata.labels
+# description: >-
+#   The labels that a Pod gets, by the field path of the mapping that gives them. The server lists them beforehand
+#   in input.pod_labels; without that the same answer is computed here.
+of_pods := input.pod_labels if {
+	is_object(input.pod_labels)
+} else := mappings("labels")
 
 # METADATA
-# description: The annotations that a Pod gets, by the field path of the mapping that gives them.
-annotations_of_pods[path] := annotations if {
-	annotations := pods.metadata.annotations
-	path := sprintf("%s.metadata.annotations", [pods.prefix])
-}
+# description: >-
+#   The annotations that a Pod gets, by the field path of the mapping that gives them. The server lists them
+#   beforehand in input.pod_annotations; without that the same answer is computed here.
+annotations_of_pods := input.pod_annotations if {
+	is_object(input.pod_annotations)
+} else := mappings("annotations")
 
-annotations_of_pods["spec.additionalPodMetadata.annotations"] := pods.object_spec.additionalPodMetadata.annotations
+mappings(name) := object.union(
+	{path: mapping | mapping := pods.metadata[name]; path := sprintf("%s.metadata.%s", [pods.prefix, name])},
+	{path: mapping |
+		mapping := pods.object_spec.additionalPodMetadata[name]
+		path := sprintf("spec.additionalPodMetadata.%s", [name])
+	},
+)
 
 # METADATA
 # description: The domain of a key, empty when it has none.

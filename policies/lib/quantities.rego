@@ -8,6 +8,7 @@ package lib.quantities
 
 import data.lib.containers
 import data.lib.values
+import data.lib.volumes
 
 # METADATA
 # description: >-
@@ -21,8 +22,8 @@ at(path, written) := quantity if {
 # METADATA
 # description: >-
 #   The limits and requests of the Pod as a whole and of every container as quantities, by field path, bound
-#   (limits or requests) and resource. The server reads them beforehand into input.resources; without that
-#   the same answer is computed here.
+#   (limits or requests) and resource. The server reads them beforehand into input.resources; without that the
+#   same answer is computed here.
 resources := input.resources if {
 	is_object(input.resources)
 } else := {path: bounds |
@@ -62,15 +63,28 @@ fault_of(quantity) := "is less than zero" if quantity.milli < 0
 
 # METADATA
 # description: >-
-#   Who has a limit above zero, by resource and field path. The server lists them beforehand in input.limited;
-#   without that the same answer is computed here.
+#   The field paths of those who have a limit above zero, by resource. The server lists them beforehand in
+#   input.limited; without that the same answer is computed here.
 limited := input.limited if {
 	is_object(input.limited)
 } else := {resource: owners |
 	some bounds in resources
 	some resource, _ in bounds.limits
-	owners := {path: true | some path, other in resources; other.limits[resource].milli > 0}
+	owners := {path | some path, other in resources; other.limits[resource].milli > 0}
 	count(owners) > 0
+}
+
+# METADATA
+# description: >-
+#   The storage that each volume claim of the object asks for, in milli, by the field path of the claim's spec; zero
+#   when that is no quantity or not given. The server reads it beforehand into input.requested; without that the
+#   same answer is computed here.
+requested := input.requested if {
+	is_object(input.requested)
+} else := {path: milli |
+	some path, spec in volumes.claims
+	written := values.given_or(spec, ["resources", "requests", "storage"], "")
+	milli := object.get(at(sprintf("%s.resources.requests.storage", [path]), written), "milli", 0)
 }
 
 # METADATA
@@ -88,24 +102,44 @@ highest := input.highest if {
 
 # METADATA
 # description: >-
-#   Where more is limited or requested than the ceilings, quantities by resource, as triples of path, bound and
+#   Where more is limited or requested than the ceilings, in milli by resource, as triples of path, bound and
 #   resource.
 above(ceilings) := {[path, bound, resource] |
 	some resource, most in highest
-	ceiling := of(ceilings[resource])
-	most > ceiling.milli
+	most > ceilings[resource]
 	some path, bounds in resources
 	some bound, named in bounds
-	named[resource].milli > ceiling.milli
+	named[resource].milli > ceilings[resource]
 }
 
 # METADATA
 # description: >-
 #   The quantity that a parameter stands for, see at. The server reads those of parameters when it loads them;
 #   without that the same answer is computed here.
-of(written) := quantity if {
-	quantity := data.known.quantities[written]
+of(written) := known[written] if {
+	known[written]
 } else := parse(written)
+
+# METADATA
+# description: >-
+#   The texts of an object as quantities in milli, such as those of parameters; what is no quantity counts as zero.
+#   The server reads those of parameters when it loads them; without that the same answer is computed here.
+milli_of(written) := mappings[written] if {
+	mappings[written]
+} else := {name: milli |
+	some name, text in written
+	is_string(text)
+	milli := object.get(of(text), "milli", 0)
+}
+
+# Once an evaluation: each reference to data is read by itself.
+default known := {}
+
+known := data.known.quantities
+
+default mappings := {}
+
+mappings := data.known.mappings
 
 # METADATA
 # description: The quantity that a string or number stands for, see at.

@@ -119,3 +119,8 @@ test_parameters_that_the_server_has_read if {
 	quantities.of("2") == {"milli": 2000, "bytes": 2} with data.known.quantities as {"1": {"milli": 7, "bytes": 8}}
 	quantities.of(1) == {"milli": 1000, "bytes": 1}
 }
+
+test_mappings_of_parameters if {
+	quantities.milli_of({"a": "1", "b": "lots", "c": 3}) == {"a": 1000, "b": 0}
+	quantities.milli_of({"a": "1"}) == {"a": 7} with data.known.mappings as {{"a": "1"}: {"a": 7}}
+}

@@ -26,17 +26,15 @@ import data.lib.pods
 import data.lib.values
 
 deny contains finding if {
-	pods.judged
-	not mounts_nothing
+	not pods.spec.automountServiceAccountToken == false
 	not allowed
+	pods.judged
 	finding := {
 		"message": "a token for the Kubernetes API would be mounted",
 		"field": pods.field("automountServiceAccountToken"),
 		"value": values.given_or(pods.spec, ["automountServiceAccountToken"], ""),
 	}
 }
-
-mounts_nothing if pods.spec.automountServiceAccountToken == false
 
 allowed if {
 	name := values.string_at(pods.spec, ["serviceAccountName"])

@@ -31,30 +31,36 @@ import data.lib.containers
 import data.lib.values
 
 warn contains finding if {
-	some path, container in containers.by_path
-	some field, text in texts(container)
+	some path, fields in texts
+	some field, text in fields
 	some name, pattern in input.parameters.patterns
 	regex.match(pattern, text)
 	finding := {
-		"message": sprintf("what %s runs looks like %s", [containers.label(container), name]),
+		"message": sprintf("what %s runs looks like %s", [containers.label(containers.by_path[path]), name]),
 		"field": sprintf("%s.%s", [path, field]),
 		"value": name,
 	}
 }
 
 # A command and its arguments are one text: a shell often stands in the one and its script in the other.
-texts(container) := {field: text |
-	some field, lists in places
-	words := [values.text(word) | some list in lists; some word in values.collection_at(container, list)]
+texts[path].command := concat(" ", words) if {
+	some path, container in containers.by_path
+	words := [values.text(word) | some list in ["command", "args"]; some word in container[list]]
 	count(words) > 0
-	text := concat(" ", words)
 }
 
-places := {
-	"command": [["command"], ["args"]],
-	"lifecycle.postStart.exec.command": [["lifecycle", "postStart", "exec", "command"]],
-	"lifecycle.preStop.exec.command": [["lifecycle", "preStop", "exec", "command"]],
-	"livenessProbe.exec.command": [["livenessProbe", "exec", "command"]],
-	"readinessProbe.exec.command": [["readinessProbe", "exec", "command"]],
-	"startupProbe.exec.command": [["startupProbe", "exec", "command"]],
+texts[path][field] := text_of(command) if {
+	some path, container in containers.by_path
+	some name in ["postStart", "preStop"]
+	command := container.lifecycle[name].exec.command
+	field := sprintf("lifecycle.%s.exec.command", [name])
 }
+
+texts[path][field] := text_of(command) if {
+	some path, container in containers.by_path
+	some name in ["livenessProbe", "readinessProbe", "startupProbe"]
+	command := container[name].exec.command
+	field := sprintf("%s.exec.command", [name])
+}
+
+text_of(command) := concat(" ", [values.text(word) | some word in command])

@@ -35,19 +35,18 @@ deny contains finding if {
 	directory := volume.emptyDir
 	directory != null
 	field := sprintf("%s.emptyDir.sizeLimit", [path])
-	written := values.given_or(directory, ["sizeLimit"], "")
-	not bounded(field, written, medium(directory))
+	not bounded(field, directory)
 	finding := {
-		"message": sprintf("%s has no size limit within %s", [volumes.label(volume), most(medium(directory))]),
+		"message": sprintf("%s has no size limit within %s", [volumes.label(volume), object.get(given, parameter(directory), "0")]),
 		"field": field,
-		"value": written,
+		"value": values.given_or(directory, ["sizeLimit"], ""),
 	}
 }
 
 deny contains finding if {
 	some path, volume in volumes.by_path
-	value := medium(volume.emptyDir)
-	not value in {"", "Memory"}
+	value := volume.emptyDir.medium
+	not value in {null, "", "Memory"}
 	finding := {
 		"message": sprintf("%s is of a medium other than disk and memory", [volumes.label(volume)]),
 		"field": sprintf("%s.emptyDir.medium", [path]),
@@ -55,17 +54,17 @@ deny contains finding if {
 	}
 }
 
-medium(directory) := values.given_or(directory, ["medium"], "")
-
-bounded(field, written, of) if {
-	quantity := quantities.at(field, written)
-	quantity.bytes > 0
-	quantity.bytes <= quantities.of(most(of)).bytes
+bounded(field, directory) if {
+	milli := quantities.at(field, directory.sizeLimit).milli
+	milli > 0
+	milli <= most[parameter(directory)]
 }
 
-most("Memory") := values.given_or(given, ["maxMemorySize"], "0")
+parameter(directory) := "maxMemorySize" if {
+	directory.medium == "Memory"
+} else := "maxSize"
 
-most(of) := values.given_or(given, ["maxSize"], "0") if of != "Memory"
+most := quantities.milli_of(given)
 
 default given := {}
 

@@ -19,19 +19,20 @@ package policies.library.host_namespaces
 
 import data.lib.pods
 
-shared := {
-	"hostNetwork": "network",
-	"hostPID": "process",
-	"hostIPC": "IPC",
-}
-
 deny contains finding if {
-	some name, namespace in shared
-	value := pods.spec[name]
+	spec := pods.spec
+	some name in ["hostNetwork", "hostPID", "hostIPC"]
+	value := spec[name]
 	not value in {null, false}
 	finding := {
-		"message": sprintf("the Sandbox joins the %s namespace of the node", [namespace]),
+		"message": sprintf("the Sandbox joins the %s namespace of the node", [namespaces[name]]),
 		"field": pods.field(name),
 		"value": value,
 	}
+}
+
+namespaces := {
+	"hostNetwork": "network",
+	"hostPID": "process",
+	"hostIPC": "IPC",
 }

@@ -29,10 +29,10 @@ import data.lib.quantities
 import data.lib.values
 
 deny contains finding if {
-	some path, container in containers.started
 	some resource in required
-	not quantities.limited[resource][path]
+	some path in (containers.started_paths - object.get(quantities.limited, resource, set()))
 	not quantities.limited[resource][pods.field_prefix]
+	container := containers.by_path[path]
 	finding := {
 		"message": sprintf("%s has no %s limit", [containers.label(container), resource]),
 		"field": sprintf("%s.resources.limits.%s", [path, resource]),

@@ -38,7 +38,7 @@ deny contains finding if {
 }
 
 deny contains finding if {
-	some [path, bound, resource] in quantities.above(input.parameters.container)
+	some [path, bound, resource] in quantities.above(quantities.milli_of(input.parameters.container))
 	path != pods.field_prefix
 	finding := of_amount(path, bound, resource, sprintf("is more than %s", [input.parameters.container[resource]]))
 }
@@ -54,11 +54,11 @@ deny contains finding if {
 }
 
 deny contains finding if {
+	ceilings := quantities.milli_of(input.parameters.pod)
 	some resource, total in totals.by_resource
-	written := input.parameters.pod[resource]
-	total > quantities.of(written).milli
+	total > ceilings[resource]
 	finding := {
-		"message": sprintf("the containers together may use more %s than %s", [resource, written]),
+		"message": sprintf("the containers together may use more %s than %s", [resource, input.parameters.pod[resource]]),
 		"field": pods.field("containers"),
 		"value": "",
 	}

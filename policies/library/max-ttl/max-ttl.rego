@@ -21,30 +21,31 @@
 #       default: 720
 package policies.library.max_ttl
 
+import data.lib.pods
 import data.lib.values
 
 deny contains finding if {
-	some field, end in ends
-	end != before[field]
-	not in_time(end)
-	finding := {
-		"message": sprintf("it ends more than %d hours after it began", [hours]),
-		"field": field,
-		"value": end,
-	}
+	end := pods.object_spec.shutdownTime
+	put_off(end, ["spec", "shutdownTime"])
+	finding := found("spec.shutdownTime", end)
 }
 
-ends[field] := end if {
-	some field, path in paths
-	end := object.get(input.object, path, null)
+deny contains finding if {
+	end := pods.object_spec.lifecycle.shutdownTime
+	put_off(end, ["spec", "lifecycle", "shutdownTime"])
+	finding := found("spec.lifecycle.shutdownTime", end)
+}
+
+found(field, end) := {
+	"message": sprintf("it ends more than %d hours after it began", [hours]),
+	"field": field,
+	"value": end,
+}
+
+put_off(end, path) if {
 	end != null
-}
-
-before[field] := values.given_or(old, path, "") if some field, path in paths
-
-paths := {
-	"spec.shutdownTime": ["spec", "shutdownTime"],
-	"spec.lifecycle.shutdownTime": ["spec", "lifecycle", "shutdownTime"],
+	end != values.given_or(old, path, "")
+	not in_time(end)
 }
 
 default old := {}

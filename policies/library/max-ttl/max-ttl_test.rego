@@ -48,3 +48,8 @@ test_allows_no_end[note] if {
 	some note, spec in {"absent": {}, "null": {"shutdownTime": null}}
 	count(max_ttl.deny) == 0 with input as {"now": "2026-01-01T00:00:00Z", "object": {"spec": spec}}
 }
+
+test_allows_a_claim_that_is_not_changed if {
+	claim := {"spec": {"lifecycle": {"shutdownTime": "2027-01-01T00:00:00Z"}}}
+	count(max_ttl.deny) == 0 with input as {"now": "2026-01-01T00:00:00Z", "object": claim, "old_object": claim}
+}

@@ -46,9 +46,13 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("the namespace lacks the label %s", [label]),
 		"field": "metadata.namespace",
-		"value": object.get(input, ["namespace", "name"], ""),
+		"value": namespace,
 	}
 }
+
+default namespace := ""
+
+namespace := input.namespace.name
 
 opened(label) if {
 	some key, value in input.namespace.labels

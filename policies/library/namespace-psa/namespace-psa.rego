@@ -25,11 +25,15 @@ deny contains finding if {
 	finding := {
 		"message": "the namespace does not enforce the Pod Security Standards",
 		"field": "metadata.namespace",
-		"value": object.get(input, ["namespace", "labels", label], ""),
+		"value": written,
 	}
 }
 
 label := "pod-security.kubernetes.io/enforce"
+
+default written := ""
+
+written := input.namespace.labels[label]
 
 enforced if {
 	levels := ["baseline", "restricted"]

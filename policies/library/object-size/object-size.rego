@@ -45,21 +45,22 @@ import data.lib.pods
 import data.lib.sizes
 
 deny contains finding if {
+	size := sizes.of_pod
+	bounds := most
 	some name, part in parts
-	number := sizes.of_pod[part.size]
-	number > most(name)
+	number := size[part.size]
+	number > bounds[name]
 	finding := {
-		"message": sprintf("there are %d %s, at most %d are allowed", [number, part.of, most(name)]),
+		"message": sprintf("there are %d %s, at most %d are allowed", [number, part.of, most[name]]),
 		"field": sprintf("%s.%s", [pods.prefix, part.field]),
 		"value": number,
 	}
 }
 
 deny contains finding if {
-	some path, number in sizes.of_pod.env
-	number > most("maxEnv")
+	some path, number in sizes.env_above(most.maxEnv)
 	finding := {
-		"message": sprintf("there are %d environment variables, at most %d are allowed", [number, most("maxEnv")]),
+		"message": sprintf("there are %d environment variables, at most %d are allowed", [number, most.maxEnv]),
 		"field": sprintf("%s.env", [path]),
 		"value": number,
 	}
@@ -72,8 +73,6 @@ parts := {
 	"maxCommandBytes": {"size": "commands", "of": "bytes of commands", "field": "spec.containers"},
 }
 
-# Apart from the rule: within it, absent parameters would leave the whole rule undefined.
-most(name) := number if {
-	number := input.parameters[name]
-	number != null
-} else := 0
+default most := {"maxContainers": 0, "maxVolumes": 0, "maxEnv": 0, "maxAnnotationBytes": 0, "maxCommandBytes": 0}
+
+most := input.parameters

@@ -63,6 +63,6 @@ test_allows_null if {
 
 test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	some kind, path in fixtures.borrowed
-	request := fixtures.as_kind(fixtures.configured(fixtures.with_volumes([{}]), {"maxContainers": 1}), kind, path)
+	request := fixtures.as_kind(fixtures.configured(fixtures.with_volumes([{}]), {"maxVolumes": 0}), kind, path)
 	fixtures.fields(object_size.deny) == {"template.spec.podTemplate.spec.volumes"} with input as request
 }

@@ -25,21 +25,20 @@ import data.lib.pods
 import data.lib.values
 
 deny contains finding if {
-	pods.judged
+	not chosen
 	required
-	chosen == ""
+	pods.judged
 	finding := {
 		"message": "no RuntimeClass is set, so the Sandbox would share the kernel of the node",
 		"field": pods.field("runtimeClassName"),
-		"value": chosen,
+		"value": "",
 		"remediation": remedy,
 	}
 }
 
 deny contains finding if {
-	pods.judged
-	chosen != ""
 	excluded(chosen)
+	pods.judged
 	finding := {
 		"message": sprintf("RuntimeClass %q is not one of this tier", [chosen]),
 		"field": pods.field("runtimeClassName"),
@@ -48,25 +47,30 @@ deny contains finding if {
 	}
 }
 
-chosen := values.string_at(pods.spec, ["runtimeClassName"])
+chosen := name if {
+	name := pods.spec.runtimeClassName
+	is_string(name)
+	name != ""
+}
 
 required if required_by_tier
 
 required if floored
 
-required if always != false
+required if {
+	value := input.parameters.always
+	value != false
+}
 
-default tier := {}
+required_by_tier if {
+	value := input.tier.runtimeClass.required
+	not value in {null, false}
+}
 
-tier := input.tier
-
-default always := false
-
-always := input.parameters.always
-
-required_by_tier if not values.given_or(tier, ["runtimeClass", "required"], false) == false
-
-floored if not values.given_or(tier, ["runtimeClass", "floor"], "") == ""
+floored if {
+	value := input.tier.runtimeClass.floor
+	not value in {null, ""}
+}
 
 excluded(class) if {
 	required_by_tier
@@ -79,13 +83,13 @@ excluded(class) if {
 }
 
 listed contains name if {
-	some entry in values.collection_at(tier, ["runtimeClass", "classes"])
+	some entry in values.collection_at(input.tier, ["runtimeClass", "classes"])
 	name := class_name(entry)
 }
 
 # The classes that reach the floor, of the platform's order.
 reaching contains name if {
-	some name in values.collection_at(tier, ["runtimeClass", "atLeast"])
+	some name in values.collection_at(input.tier, ["runtimeClass", "atLeast"])
 	is_string(name)
 }
 

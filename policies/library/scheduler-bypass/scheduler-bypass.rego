@@ -25,10 +25,10 @@ package policies.library.scheduler_bypass
 import data.lib.pods
 
 deny contains finding if {
-	some name, harmless in fields
-	value := pods.spec[name]
-	not value in harmless
-	not allowed(name, value)
+	spec := pods.spec
+	some name in ["nodeName", "schedulerName", "schedulingGates", "schedulingGroup"]
+	value := spec[name]
+	not harmless(name, value)
 	finding := {
 		"message": sprintf("%s goes past the scheduler", [name]),
 		"field": pods.field(name),
@@ -36,12 +36,13 @@ deny contains finding if {
 	}
 }
 
-fields := {
-	"nodeName": {null, ""},
-	"schedulerName": {null, "", "default-scheduler"},
-	"schedulingGates": {null, []},
-	"schedulingGroup": {null, {}},
-}
+harmless("nodeName", value) if value in {null, ""}
+
+harmless("schedulerName", value) if value in {null, "", "default-scheduler"}
 
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.
-allowed("schedulerName", value) if value in input.parameters.allowedSchedulers
+harmless("schedulerName", value) if value in input.parameters.allowedSchedulers
+
+harmless("schedulingGates", value) if value in {null, []}
+
+harmless("schedulingGroup", value) if value in {null, {}}

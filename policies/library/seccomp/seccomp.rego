@@ -27,11 +27,12 @@ import data.lib.values
 
 deny contains finding if {
 	some path, container in containers.by_path
-	not filtered(container)
+	profile := effective(container)
+	not filters(profile)
 	finding := {
 		"message": sprintf("%s has no seccomp profile of the runtime", [containers.label(container)]),
 		"field": sprintf("%s.securityContext.seccompProfile", [path]),
-		"value": effective(container),
+		"value": profile,
 	}
 }
 
@@ -39,12 +40,13 @@ deny contains finding if {
 effective(container) := value if {
 	value := container.securityContext.seccompProfile
 	value != null
-} else := values.given_or(pods.spec, ["securityContext", "seccompProfile"], "")
+} else := of_pod
 
-filtered(container) if effective(container).type == "RuntimeDefault"
+of_pod := values.given_or(pods.spec, ["securityContext", "seccompProfile"], "")
 
-filtered(container) if {
-	profile := effective(container)
+filters(profile) if profile.type == "RuntimeDefault"
+
+filters(profile) if {
 	profile.type == "Localhost"
 	profile.localhostProfile in values.collection_at(input.parameters, ["allowedLocalhost"])
 }

@@ -32,21 +32,22 @@
 package policies.library.storage_size
 
 import data.lib.quantities
+import data.lib.sizes
 import data.lib.values
 import data.lib.volumes
 
-deny contains finding if {
-	some path, size in sizes
-	not within(size)
-	finding := {
-		"message": sprintf("the size is not one up to %s", [values.text(given.maxSize)]),
-		"field": sprintf("%s.resources.requests.storage", [path]),
-		"value": values.given_or(volumes.claims[path], ["resources", "requests", "storage"], ""),
-	}
+deny contains found(path) if {
+	some path, milli in quantities.requested
+	milli <= 0
+}
+
+deny contains found(path) if {
+	some path, milli in quantities.requested
+	milli > most.maxSize
 }
 
 deny contains finding if {
-	sum([size.bytes | some size in sizes]) > quantities.of(given.maxTotal).bytes
+	sizes.of_pod.requested > most.maxTotal
 	finding := {
 		"message": sprintf("the volumes together are larger than %s", [given.maxTotal]),
 		"field": "spec.volumeClaimTemplates",
@@ -55,7 +56,7 @@ deny contains finding if {
 }
 
 deny contains finding if {
-	number := count(sizes)
+	number := sizes.of_pod.claims
 	number > given.maxCount
 	finding := {
 		"message": sprintf("there are %d volumes, at most %d are allowed", [number, given.maxCount]),
@@ -64,16 +65,13 @@ deny contains finding if {
 	}
 }
 
-sizes := {path: size |
-	some path, spec in volumes.claims
-	written := values.given_or(spec, ["resources", "requests", "storage"], "")
-	size := quantities.at(sprintf("%s.resources.requests.storage", [path]), written)
+found(path) := {
+	"message": sprintf("the size is not one up to %s", [values.text(given.maxSize)]),
+	"field": sprintf("%s.resources.requests.storage", [path]),
+	"value": values.given_or(volumes.claims[path], ["resources", "requests", "storage"], ""),
 }
 
-within(size) if {
-	size.bytes > 0
-	size.bytes <= quantities.of(given.maxSize).bytes
-}
+most := quantities.milli_of(given)
 
 default given := {"maxSize": "0", "maxTotal": "0", "maxCount": 0}
 

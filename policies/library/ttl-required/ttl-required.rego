@@ -16,7 +16,7 @@
 package policies.library.ttl_required
 
 import data.lib.owners
-import data.lib.values
+import data.lib.pods
 
 deny contains finding if {
 	field := fields[input.kind]
@@ -33,15 +33,20 @@ fields := {"Sandbox": "spec.shutdownTime", "SandboxClaim": "spec.lifecycle.shutd
 
 ends if {
 	input.kind == "Sandbox"
-	values.string_at(input.object, ["spec", "shutdownTime"]) != ""
+	given(pods.object_spec.shutdownTime)
 }
 
 ends if {
 	input.kind == "SandboxClaim"
-	values.string_at(input.object, ["spec", "lifecycle", "shutdownTime"]) != ""
+	given(pods.object_spec.lifecycle.shutdownTime)
 }
 
 ends if {
 	input.kind == "SandboxClaim"
-	is_number(input.object.spec.lifecycle.ttlSecondsAfterFinished)
+	is_number(pods.object_spec.lifecycle.ttlSecondsAfterFinished)
+}
+
+given(time) if {
+	is_string(time)
+	time != ""
 }

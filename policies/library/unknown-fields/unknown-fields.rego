@@ -26,9 +26,8 @@ import data.lib.containers
 import data.lib.pods
 
 deny contains finding if {
-	some name, value in pods.spec
-	value != null
-	not name in of_pods
+	some name in (object.keys(pods.spec) - of_pods)
+	pods.spec[name] != null
 	finding := found(pods.field(name), name)
 }
 
@@ -41,17 +40,16 @@ deny contains finding if {
 
 deny contains finding if {
 	some path, container in containers.by_path
-	some name, value in container
-	value != null
-	not name in of_containers
+	some name in (object.keys(container) - of_containers)
+	container[name] != null
 	finding := found(sprintf("%s.%s", [path, name]), name)
 }
 
 deny contains finding if {
 	some path, container in containers.by_path
-	some name, value in container.securityContext
-	value != null
-	not name in of_contexts
+	is_object(container.securityContext)
+	some name in (object.keys(container.securityContext) - of_contexts)
+	container.securityContext[name] != null
 	finding := found(sprintf("%s.securityContext.%s", [path, name]), name)
 }
 

@@ -18,11 +18,9 @@ package policies.library.volume_binding
 
 import data.lib.volumes
 
-fields := {"dataSource", "dataSourceRef", "selector", "volumeAttributesClassName", "volumeName"}
-
 deny contains finding if {
 	some path, spec in volumes.claims
-	some field in fields
+	some field in ["dataSource", "dataSourceRef", "selector", "volumeAttributesClassName", "volumeName"]
 	value := spec[field]
 	not value in {null, ""}
 	finding := {

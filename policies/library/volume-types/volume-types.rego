@@ -25,10 +25,11 @@ import data.lib.volumes
 
 deny contains finding if {
 	some path, volume in volumes.by_path
-	some kind in volumes.sources(volume)
+	some kind, value in volume
 
 	# The rule hostpath refuses those anyway.
-	kind != "hostPath"
+	not kind in {"name", "hostPath"}
+	value != null
 	not allowed(kind)
 	finding := {
 		"message": sprintf("%s is of the type %s", [volumes.label(volume), kind]),

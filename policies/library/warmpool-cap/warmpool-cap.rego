@@ -45,7 +45,11 @@ within(value, most) if {
 	value <= most
 }
 
-ceiling := values.given_or(given, ["byNamespace", object.get(input, ["namespace", "name"], "")], values.given_or(given, ["maxReplicas"], 0))
+ceiling := values.given_or(given, ["byNamespace", namespace], values.given_or(given, ["maxReplicas"], 0))
+
+default namespace := ""
+
+namespace := input.namespace.name
 
 default given := {}
 

@@ -150,7 +150,7 @@ func TestAQuarantineIsToldOnItsConfigMapAndByMetrics(t *testing.T) {
 	for i := range numbers {
 		numbers[i] = int64(i)
 	}
-	for range 3 {
+	for len(rules.Quarantined()) == 0 { // a busy machine may not let the rule run long enough to blame it
 		rules.Evaluate(t.Context(), engine.Input{
 			Operation: "CREATE", Kind: engine.KindSandbox, Object: map[string]any{}, Environment: map[string]any{"numbers": numbers},
 		})

@@ -27,7 +27,8 @@ func TestPlatformEngineerAsksWhetherTheClusterIsolates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		"NetworkPolicy: enforced.", "RuntimeClass gvisor: usable.", "Metadata at 169.254.169.254:80: reachable from ordinary Pods; a policy closes it.",
+		"NetworkPolicy over IPv4: enforced.", "NetworkPolicy over IPv6: enforced.", "Metadata at [fd00:ec2::254]:80: reachable from ordinary Pods; a policy closes it.",
+		"RuntimeClass gvisor: usable.", "Metadata at 169.254.169.254:80: reachable from ordinary Pods; a policy closes it.",
 		"Tier restricted: its Sandboxes run under RuntimeClass gvisor.",
 	} {
 		if !strings.Contains(said, part) {

@@ -6,6 +6,7 @@ package preflight
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -17,8 +18,8 @@ var MetadataAddresses = []string{"169.254.169.254:80", "[fd00:ec2::254]:80", "10
 
 // Findings are what the probes saw.
 type Findings struct {
-	// Server is the address that both probes tried.
-	Server string
+	// Servers are the addresses of one Pod that both probes tried, one of each family.
+	Servers []string
 	// Open and Denied are the answers of a Pod without a policy, and of one that a policy
 	// denies everything.
 	Open, Denied Answers
@@ -32,10 +33,12 @@ type Findings struct {
 // Report puts the findings into words, one line a subject, and lists what makes the
 // cluster unfit for the tiers of the platform, or its webhook.
 func (f Findings) Report(p *config.Platform) (lines, faults []string) {
-	line, fault := f.enforcement()
-	lines = append(lines, line)
-	if fault {
-		faults = append(faults, line)
+	for _, server := range f.Servers {
+		line, fault := f.enforcement(server)
+		lines = append(lines, line)
+		if fault {
+			faults = append(faults, line)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.RuntimeClasses)) {
 		lines = append(lines, runtimeClass(name, f.RuntimeClasses[name]))
@@ -60,21 +63,35 @@ func (f Findings) Report(p *config.Platform) (lines, faults []string) {
 	return lines, faults
 }
 
-func (f Findings) enforcement() (line string, fault bool) {
-	open, denied := f.Open[f.Server], f.Denied[f.Server]
+// enforcement says what one of the addresses tells of NetworkPolicies. A family that
+// carries nothing is a fault only where none carries anything.
+func (f Findings) enforcement(server string) (line string, fault bool) {
+	subject := "NetworkPolicy"
+	if len(f.Servers) > 1 {
+		subject += " over " + familyOf(server)
+	}
+	open, denied := f.Open[server], f.Denied[server]
 	switch {
 	case !open.Ever:
-		return "NetworkPolicy: not known. Even a Pod without a policy could not reach another Pod; " +
-			"look for policies of the whole cluster, or for a service mesh, that select the release's namespace.", true
+		anything := slices.ContainsFunc(f.Servers, func(other string) bool { return f.Open[other].Ever })
+		return subject + ": not known. Even a Pod without a policy could not reach another Pod; " +
+			"look for policies of the whole cluster, or for a service mesh, that select the release's namespace.", !anything
 	case denied.Last:
-		return "NetworkPolicy: NOT enforced. A Pod that a policy denies everything reached another Pod: " +
+		return subject + ": NOT enforced. A Pod that a policy denies everything reached another Pod: " +
 			"install a network that enforces NetworkPolicies, or Sandboxes reach the cluster and each other.", true
 	case denied.Ever:
-		return "NetworkPolicy: enforced, but late. A Pod that a policy denies everything got through in its first moments; " +
+		return subject + ": enforced, but late. A Pod that a policy denies everything got through in its first moments; " +
 			"look for an option of the network that holds a Pod's packets back until its policies are there.", false
 	default:
-		return "NetworkPolicy: enforced. A Pod that a policy denies everything was stopped from its first attempt on.", false
+		return subject + ": enforced. A Pod that a policy denies everything was stopped from its first attempt on.", false
 	}
+}
+
+func familyOf(server string) string {
+	if address, err := netip.ParseAddrPort(server); err == nil && address.Addr().Is6() {
+		return "IPv6"
+	}
+	return "IPv4"
 }
 
 func runtimeClass(name, why string) string {

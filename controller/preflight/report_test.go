@@ -14,7 +14,7 @@ import (
 )
 
 func TestReport(t *testing.T) {
-	const server, metadata = "10.0.0.1:8080", "169.254.169.254:80"
+	const server, server6, metadata = "10.0.0.1:8080", "[fd00::1]:8080", "169.254.169.254:80"
 	yes, no, late := preflight.Answer{Ever: true, Last: true}, preflight.Answer{}, preflight.Answer{Ever: true}
 	required := &config.Platform{Tiers: map[string]config.Tier{"strict": {RuntimeClass: config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true}}}}
 	gvisor := map[string]string{"gvisor": ""}
@@ -46,6 +46,25 @@ func TestReport(t *testing.T) {
 			preflight.Findings{Open: preflight.Answers{server: no}, Denied: preflight.Answers{server: no}, RuntimeClasses: gvisor},
 			[]string{"NetworkPolicy: not known. Even a Pod without a policy could not reach another Pod; " +
 				"look for policies of the whole cluster, or for a service mesh, that select the release's namespace."}, 1,
+		},
+		"a network that enforces nothing over IPv6": {
+			preflight.Findings{
+				Servers: []string{server, server6}, RuntimeClasses: gvisor,
+				Open: preflight.Answers{server: yes, server6: yes}, Denied: preflight.Answers{server: no, server6: yes},
+			},
+			[]string{
+				"NetworkPolicy over IPv4: enforced. A Pod that a policy denies everything was stopped from its first attempt on.",
+				"NetworkPolicy over IPv6: NOT enforced. A Pod that a policy denies everything reached another Pod: " +
+					"install a network that enforces NetworkPolicies, or Sandboxes reach the cluster and each other.",
+			}, 1,
+		},
+		"a network that carries no IPv6": {
+			preflight.Findings{
+				Servers: []string{server, server6}, RuntimeClasses: gvisor,
+				Open: preflight.Answers{server: yes, server6: no}, Denied: preflight.Answers{server: no, server6: no},
+			},
+			[]string{"NetworkPolicy over IPv6: not known. Even a Pod without a policy could not reach another Pod; " +
+				"look for policies of the whole cluster, or for a service mesh, that select the release's namespace."}, 0,
 		},
 		"a metadata service that a policy closes": {
 			preflight.Findings{Open: preflight.Answers{server: yes, metadata: yes}, Denied: preflight.Answers{}, RuntimeClasses: gvisor},
@@ -83,7 +102,9 @@ func TestReport(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.findings.Server = server
+			if tc.findings.Servers == nil {
+				tc.findings.Servers = []string{server}
+			}
 			lines, faults := tc.findings.Report(required)
 			said := map[string]bool{}
 			for _, line := range lines {

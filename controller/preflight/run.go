@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,11 +74,13 @@ func (r *runner) gather(ctx context.Context) (Findings, error) {
 	if err := errors.Join(r.create(ctx, r.options.denyAll()), r.create(ctx, server)); err != nil {
 		return f, err
 	}
-	if err := r.await(ctx, server, func() bool { return server.Status.Phase == corev1.PodRunning && server.Status.PodIP != "" }); err != nil {
+	if err := r.await(ctx, server, func() bool { return server.Status.Phase == corev1.PodRunning && len(server.Status.PodIPs) > 0 }); err != nil {
 		return f, fmt.Errorf("start a Pod: %s: %w", why(server), err)
 	}
-	f.Server = net.JoinHostPort(server.Status.PodIP, strconv.Itoa(ServePort))
-	targets := append([]string{CommandProbe, f.Server}, MetadataAddresses...)
+	for _, address := range server.Status.PodIPs {
+		f.Servers = append(f.Servers, net.JoinHostPort(address.IP, strconv.Itoa(ServePort)))
+	}
+	targets := slices.Concat([]string{CommandProbe}, f.Servers, MetadataAddresses)
 	open, denied := r.options.pod(roleOpen, "", targets...), r.options.pod(roleDenied, "", targets...)
 	if err := errors.Join(r.create(ctx, open), r.create(ctx, denied)); err != nil {
 		return f, err

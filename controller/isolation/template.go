@@ -70,13 +70,12 @@ func rulesOf(c Choice, p *config.Platform) ([]networkingv1.NetworkPolicyIngressR
 	return ingress, egress(p.EgressProfiles[c.Profile], p.Cluster)
 }
 
-// Orphaned is the policy of a template that has gone as it must be now, in a namespace
-// with that tier label: what the profile that its labels name opens today, owned by
-// nobody. Own rules of the template stay what they were, but for egress beyond the ceiling
-// of the tier. A profile that the configuration does not have any more leaves it as it is.
-func Orphaned(policy *networkingv1.NetworkPolicy, tierLabel string, p *config.Platform) *networkingv1.NetworkPolicy {
+// Recorded is the policy of a template that says nothing any more, as it must be now, in a
+// namespace with that tier label: what the profile that its labels name opens today. Own
+// rules of the template stay what they were, but for egress beyond the ceiling of the
+// tier. A profile that the configuration does not have any more leaves it as it is.
+func Recorded(policy *networkingv1.NetworkPolicy, tierLabel string, p *config.Platform) *networkingv1.NetworkPolicy {
 	kept := policy.DeepCopy()
-	kept.OwnerReferences = nil
 	if profile := policy.Labels[keys.EgressProfile]; profile != "" {
 		if _, known := p.EgressProfiles[profile]; known {
 			choice := Choice{Profile: profile, Ingress: Ingress(policy.Labels[keys.Ingress])}

@@ -152,13 +152,13 @@ func TestPolicyOfATemplateThatHasGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.left.OwnerReferences = owned
 			before := tc.left.DeepCopy()
-			got := isolation.Orphaned(tc.left, tc.tier, now)
+			got := isolation.Recorded(tc.left, tc.tier, now)
 			tc.want = tc.want.DeepCopy()
-			tc.want.OwnerReferences = nil
+			tc.want.OwnerReferences = owned
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("Orphaned() (-want +got):\n%s", diff)
+				t.Errorf("Recorded() (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(got, isolation.Orphaned(got, tc.tier, now)); diff != "" {
+			if diff := cmp.Diff(got, isolation.Recorded(got, tc.tier, now)); diff != "" {
 				t.Errorf("a second time (-once +twice):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, tc.left); diff != "" {

@@ -60,11 +60,27 @@ func owners(template *extensionsv1beta1.SandboxTemplate, floor *networkingv1.Net
 	}
 }
 
-// Orphan keeps the policy of a template that has gone, as isolation.Orphaned says. Nobody
+// Orphan keeps the policy of a template that has gone, as isolation.Recorded says. Nobody
 // owns it: the floor, its last owner, may be deleted by an administrator and made again.
 func (k *Keeper) Orphan(ctx context.Context, key types.NamespacedName, tierLabel string, p *config.Platform) error {
+	return k.follow(ctx, key, func(got *networkingv1.NetworkPolicy) *networkingv1.NetworkPolicy {
+		want := isolation.Recorded(got, tierLabel, p)
+		want.OwnerReferences = nil
+		return want
+	})
+}
+
+// Follow keeps the policy of a template that is there and asks for what it may not have:
+// as isolation.Recorded says, of what it asked for before.
+func (k *Keeper) Follow(ctx context.Context, key types.NamespacedName, tierLabel string, p *config.Platform) error {
+	return k.follow(ctx, key, func(got *networkingv1.NetworkPolicy) *networkingv1.NetworkPolicy {
+		return isolation.Recorded(got, tierLabel, p)
+	})
+}
+
+func (k *Keeper) follow(ctx context.Context, key types.NamespacedName, wanted func(*networkingv1.NetworkPolicy) *networkingv1.NetworkPolicy) error {
 	got, err := k.held(ctx, key.Namespace, key.Name)
-	if err != nil || got == nil || !mend(got, isolation.Orphaned(got, tierLabel, p)) {
+	if err != nil || got == nil || !mend(got, wanted(got)) {
 		return err
 	}
 	if err := k.client.Update(ctx, got, k.owner); client.IgnoreNotFound(err) != nil {

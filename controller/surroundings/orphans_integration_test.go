@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,7 +29,8 @@ import (
 )
 
 // The policy that a template left for its Sandboxes closes the address of a node that
-// joins later, as that of a template that is there does.
+// joins later, as that of a template that is there does, and that of one which asks for a
+// profile that it may not have.
 func TestPolicyOfADeletedTemplateFollowsTheNodes(t *testing.T) {
 	e := server.NewEnvironment(t)
 	e.Run(apiserver.Setup{Add: func(ctx context.Context, mgr ctrl.Manager) error {
@@ -40,7 +42,7 @@ func TestPolicyOfADeletedTemplateFollowsTheNodes(t *testing.T) {
 			template.Settings{Current: watcher.Platform, Changed: watcher.Follow(), ConcurrentWorkers: 1})
 		return errors.Join(templates.SetupWithManager(ctx, mgr), watcher.SetUp(mgr))
 	}})
-	for _, name := range []string{"gone", "stays"} {
+	for _, name := range []string{"gone", "stays", "asks"} {
 		made := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		made.Spec.PodTemplate.Spec.Containers = []corev1.Container{{Name: "workspace", Image: "python:3.12-slim"}}
 		e.Create(made)
@@ -49,6 +51,19 @@ func TestPolicyOfADeletedTemplateFollowsTheNodes(t *testing.T) {
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: isolation.TemplateName("gone")}}
 	e.Eventually("the template has its policy", func() error {
 		return e.Client.Get(t.Context(), e.Key(policy.Name), policy)
+	})
+	e.Eventually("the other one has its policy", func() error {
+		return e.Client.Get(t.Context(), e.Key(isolation.TemplateName("asks")), &networkingv1.NetworkPolicy{})
+	})
+	asking := apiserver.Change(e, "asks", &extensionsv1beta1.SandboxTemplate{}, func(asks *extensionsv1beta1.SandboxTemplate) {
+		asks.Annotations = map[string]string{keys.EgressProfile: "unheard-of"}
+	})
+	e.Eventually("it is told that it may not", func() error {
+		e.Get(asking.Name, asking)
+		if !meta.IsStatusConditionFalse(asking.Status.Conditions, extensionsv1beta1.TemplateConditionReady) {
+			return fmt.Errorf("it is told %v", asking.Status.Conditions)
+		}
+		return nil
 	})
 	e.Delete(&extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: "gone"}})
 	e.Eventually("the policy has no owner to go with", func() error {
@@ -60,8 +75,8 @@ func TestPolicyOfADeletedTemplateFollowsTheNodes(t *testing.T) {
 
 	const address = "198.51.100.19"
 	joins(e, node("node-of-"+e.Namespace, address))
-	for _, name := range []string{"stays", "gone"} {
-		e.Eventually("the policy of the template that is "+name+" closes the node", func() error {
+	for _, name := range []string{"stays", "gone", "asks"} {
+		e.Eventually("the policy of the template "+name+" closes the node", func() error {
 			e.Get(isolation.TemplateName(name), policy)
 			if !slices.ContainsFunc(policy.Spec.Egress, func(rule networkingv1.NetworkPolicyEgressRule) bool { return leavesOut(rule, address+"/32") }) {
 				return fmt.Errorf("its egress is %v", policy.Spec.Egress)

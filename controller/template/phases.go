@@ -53,10 +53,11 @@ func (r *Reconciler) isolate(ctx context.Context, s *scope) {
 }
 
 // closeEgress takes the egress out of the policy of a template whose own rules open more
-// than its tier allows now. Other mistakes leave it as it was.
+// than its tier allows now. With other mistakes it stays what it was for, in the network
+// of today.
 func (r *Reconciler) closeEgress(ctx context.Context, s *scope, platform *config.Platform) error {
 	if !isolation.IsBeyond(s.invalid) {
-		return nil
+		return r.policies.Follow(ctx, s.key, s.tierLabel, platform)
 	}
 	closed := s.template.DeepCopy()
 	closed.Spec.NetworkPolicy.Egress = nil

@@ -53,6 +53,8 @@ type Server struct {
 	// token is the administrator's.
 	token           string
 	etcd, apiserver *Daemon
+	// shipped is the controller once it is built.
+	shipped *Shipped
 	// helpers are what AddNodes started.
 	helpers []*Daemon
 }

@@ -20,11 +20,18 @@ type Shipped struct {
 	config       string
 }
 
-// Build builds the controller into a folder, with the configuration of Platform.
-func (s *Server) Build(ctx context.Context, dir string) (*Shipped, error) {
+// Build builds the controller, with the configuration of Platform; once for all who ask.
+func (s *Server) Build(ctx context.Context) (*Shipped, error) {
+	if s.shipped != nil {
+		return s.shipped, nil
+	}
 	root, err := Root()
 	if err != nil {
 		return nil, err
+	}
+	dir := s.in("shipped")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("folder of the controller: %w", err)
 	}
 	b := &Shipped{
 		server: s, dir: dir, program: filepath.Join(dir, "agent-sandbox-controller"), config: filepath.Join(dir, "platform.yaml"),
@@ -38,7 +45,11 @@ func (s *Server) Build(ctx context.Context, dir string) (*Shipped, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the configuration: %w", err)
 	}
-	return b, os.WriteFile(b.config, platform, 0o600)
+	if err := os.WriteFile(b.config, platform, 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	s.shipped = b
+	return b, nil
 }
 
 // Process is a running controller.

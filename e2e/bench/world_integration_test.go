@@ -72,7 +72,7 @@ func check(tb testing.TB, err error) {
 // startController builds the controller as it is shipped and runs it.
 func (w *world) startController(ctx context.Context, flags []string) {
 	w.Helper()
-	shipped, err := w.server.Build(ctx, w.TempDir())
+	shipped, err := w.server.Build(ctx)
 	check(w, err)
 	// The first two are what the chart sets.
 	flags = append(flags, "--disable-claim-events", "--sandbox-write-behind-window=100ms", "--leader-elect=false", "--enable-pprof-debug")

@@ -51,7 +51,7 @@ func newEnvironment(t *testing.T) *environment {
 	if err := server.EnsureNodes(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
-	shipped, err := server.Build(t.Context(), t.TempDir())
+	shipped, err := server.Build(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

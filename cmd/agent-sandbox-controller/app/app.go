@@ -7,9 +7,10 @@
 // # Decisions
 //
 // 2026-11-30: The Lease lasts 5 s, so that a leader that is killed is followed within 7 s.
-// A leader tries for 4 s to renew it and then ends, to be started again: half a second
-// before another may count it as lost, whose count begins later. With 3 s, an apiserver that
-// took 1.5 s for a write ended it; longer than the Lease is what two leaders at once need.
+// A leader tries for 3 s to renew it and then ends, to be started again. Another one takes
+// the lead as early as 4 s after the last renewal, since it tells renewals apart by whole
+// seconds and begins to count with the first of a second: 4 s of trying were two leaders at
+// once.
 package app
 
 import (

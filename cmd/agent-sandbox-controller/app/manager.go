@@ -45,9 +45,9 @@ const (
 	// A leader that dies is replaced within leaseDuration and two retryPeriods, one that
 	// ends by itself within about two retryPeriods.
 	leaseDuration = 5 * time.Second
-	// renewDeadline and one retryPeriod are how long a leader goes on without an answer. Each
-	// try has half of the deadline.
-	renewDeadline = 4 * time.Second
+	// renewDeadline and one retryPeriod are how long a leader goes on without an answer: less
+	// than the four seconds after which another may take the lead.
+	renewDeadline = 3 * time.Second
 	retryPeriod   = 500 * time.Millisecond
 
 	controllerName = "agent-sandbox-controller"

@@ -4,6 +4,7 @@
 package policies_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -14,7 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
@@ -38,14 +40,14 @@ func TestCatalogue(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatal("README.md lacks the marks of the catalogue")
 	}
-	want := before + begin + table(catalogue(t)) + end + after
+	want := before + begin + table(catalogue(t), environment(t, "staging"), environment(t, "prod")) + end + after
 	if *update {
 		if err := os.WriteFile("README.md", []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if diff := cmp.Diff(want, string(content)); diff != "" {
+	if diff := gocmp.Diff(want, string(content)); diff != "" {
 		t.Errorf("the catalogue differs from the METADATA, run go test ./policies -run TestCatalogue -update (-want +got):\n%s", diff)
 	}
 }
@@ -66,12 +68,33 @@ func catalogue(t *testing.T) []engine.RuleInfo {
 	return e.Catalogue()
 }
 
-func table(infos []engine.RuleInfo) string {
+// environment is what the chart's values of an environment say of the rules, by their ids.
+func environment(t *testing.T, name string) map[string]engine.RuleConfig {
+	t.Helper()
+	content, err := os.ReadFile("../charts/agent-sandbox/values-" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values struct {
+		Policies struct {
+			Rules map[string]engine.RuleConfig `json:"rules"`
+		} `json:"policies"`
+	}
+	if err := yaml.Unmarshal(content, &values); err != nil || len(values.Policies.Rules) == 0 {
+		t.Fatalf("the values of %s name no rules: %v", name, err)
+	}
+	return values.Policies.Rules
+}
+
+func table(infos []engine.RuleInfo, staging, prod map[string]engine.RuleConfig) string {
 	var b strings.Builder
-	b.WriteString("\n| rule | number | severity | default | what it finds | parameters | known as |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n| rule | number | severity | default | staging | prod | what it finds | parameters | known as |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, i := range infos {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n",
-			i.ID, i.Code, i.Severity, i.Default, i.Title, parameters(i), strings.Join(i.Controls, ", "))
+		in := func(environment map[string]engine.RuleConfig) engine.Enforcement {
+			return cmp.Or(environment[i.ID].Enforcement, i.Default)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n",
+			i.ID, i.Code, i.Severity, i.Default, in(staging), in(prod), i.Title, parameters(i), strings.Join(i.Controls, ", "))
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -86,6 +109,9 @@ func parameters(info engine.RuleInfo) string {
 			return err.Error()
 		}
 		all = append(all, fmt.Sprintf("`%s`: `%s`", name, value))
+	}
+	if len(info.AtLeastOne) > 0 {
+		all = append(all, "on only with an entry in "+strings.Join(info.AtLeastOne, " or "))
 	}
 	return strings.Join(all, "<br>")
 }
@@ -109,7 +135,7 @@ func TestDefaultsDenyOnlyWhatIsDecided(t *testing.T) {
 			t.Errorf("%s lacks a link, a number or a category", info.ID)
 		}
 	}
-	if diff := cmp.Diff(denied, got); diff != "" {
+	if diff := gocmp.Diff(denied, got); diff != "" {
 		t.Errorf("rules that deny by default (-want +got):\n%s", diff)
 	}
 }

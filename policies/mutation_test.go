@@ -19,7 +19,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/tester"
 )
 
-var allMutants = flag.Bool("mutants", false, "try every mutant of the rules, not a sample")
+var allMutants = flag.Bool("mutants", false, "try every mutant of the rules and every value of a wrong type, not a sample")
 
 const (
 	// sampleOf says that one mutant of so many is tried unless all are asked for.

@@ -60,6 +60,8 @@ var traps = []trap{
 	{"init, sidecar and ephemeral containers are forgotten", "library/privileged/privileged_test.rego", "some list in fixtures.lists"},
 	{"null is not absent", "lib/values_test.rego", "null"},
 	{"a list is written as an object", "lib/containers_test.rego", "test_a_list_written_as_an_object_is_visited"},
+	{"a value of the wrong type makes a rule fail instead of finding it", "types_test.go", "func TestNoValueOfTheWrongTypeMakesARuleFail"},
+	{"not a.b in list is undefined where a.b is", "lib/labels_test.rego", `"not in, absent"`},
 	{"a member of the wrong type is skipped", "lib/containers_test.rego", "test_members_of_the_wrong_type_count_as_empty"},
 	{"a message about an absent name is undefined, and so is its finding", "lib/containers_test.rego", "a container without a name"},
 	{"a function of something undefined is undefined also after not", "library/limits-required/limits-required_test.rego", "test_denies_without_resources"},

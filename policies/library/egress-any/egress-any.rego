@@ -39,7 +39,7 @@ import data.lib.values
 
 deny contains finding if {
 	some index, rule in input.object.spec.networkPolicy.egress
-	object.get(rule, "to", null) in {null, []}
+	count(values.collection_at(rule, ["to"])) == 0
 	finding := {
 		"message": "a rule without peers allows every address",
 		"field": sprintf("spec.networkPolicy.egress[%v].to", [index]),

@@ -11,7 +11,7 @@ policy(rules) := {
 block(cidr, excepts) := {"to": [{"ipBlock": {"cidr": cidr, "except": excepts}}]}
 
 test_denies_no_peer[note] if {
-	some note, rule in {"absent": {}, "null": {"to": null}, "empty": {"to": []}, "ports only": {"ports": [{"port": 443}]}}
+	some note, rule in {"absent": {}, "null": {"to": null}, "empty": {"to": []}, "ports only": {"ports": [{"port": 443}]}, "no list": {"to": true}, "no object": true}
 	egress_any.deny == {{"message": "a rule without peers allows every address", "field": "spec.networkPolicy.egress[1].to", "value": ""}} with input as policy([block("192.0.2.0/24", []), rule])
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
@@ -157,5 +158,37 @@ func TestWhatEachEnvironmentRefuses(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The resolvers that a profile sets are no fault of the Sandbox that gets them; what the
+// rule allows otherwise it still does.
+func TestTheRuleAboutResolversAllowsThoseOfProfiles(t *testing.T) {
+	asks := func(server string) func(spec, _ map[string]any) {
+		return func(spec, _ map[string]any) {
+			spec["dnsPolicy"], spec["dnsConfig"] = "None", map[string]any{"nameservers": []any{server}}
+		}
+	}
+	own := "platform.egressProfiles.own.nameservers={192.0.2.53}"
+	cases := map[string]struct {
+		set    []string
+		server string
+		want   []string
+	}{
+		"of a profile":                      {[]string{own}, "192.0.2.53", nil},
+		"of no profile":                     {[]string{own}, "192.0.2.54", []string{"dns"}},
+		"what the rule allows":              {[]string{own}, "8.8.8.8", nil},
+		"what the rule allows, without any": {nil, "1.1.1.1", nil},
+		"what the values allow besides":     {[]string{own, "policies.rules.dns.parameters.allowedNameservers={198.51.100.53}"}, "198.51.100.53", nil},
+		"what the values no longer allow":   {[]string{own, "policies.rules.dns.parameters.allowedNameservers={198.51.100.53}"}, "8.8.8.8", []string{"dns"}},
+		"of a profile, beside the values'":  {[]string{own, "policies.rules.dns.parameters.allowedNameservers={198.51.100.53}"}, "192.0.2.53", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := render(t, install{set: append(tc.set, "policies.rules.dns.enforcement=Deny")})
+			if diff := cmp.Diff(tc.want, judge(t, rulesOf(t, r), r, asks(tc.server)), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("refused by (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -21,6 +21,23 @@ is what the two rules allow, so that the controller gives a Pod to what they adm
 {{- end -}}
 
 {{/*
+The parameters of the rule dns: the resolvers that egress profiles set are allowed besides
+those that it allows anyway. Call with (dict "root" $ "parameters" P).
+*/}}
+{{- define "agent-sandbox.dnsParameters" -}}
+{{- $set := list -}}
+{{- range .root.Values.platform.egressProfiles -}}
+{{- $set = concat $set (default list .nameservers) -}}
+{{- end -}}
+{{- if $set -}}
+{{- $allowed := dig "allowedNameservers" (list "8.8.8.8" "1.1.1.1") .parameters -}}
+{{- toJson (merge (dict "allowedNameservers" (concat $allowed $set | uniq)) .parameters) -}}
+{{- else -}}
+{{- toJson .parameters -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
 The configuration of the rules. YAML reads a bare Off as false, so that is meant.
 */}}
 {{- define "agent-sandbox.policies" -}}
@@ -29,6 +46,11 @@ The configuration of the rules. YAML reads a bare Off as false, so that is meant
 {{- $rule = deepCopy $rule -}}
 {{- if kindIs "bool" $rule.enforcement -}}
 {{- $_ := set $rule "enforcement" "Off" -}}
+{{- end -}}
+{{- if eq $id "dns" -}}
+{{- with include "agent-sandbox.dnsParameters" (dict "root" $ "parameters" (default dict $rule.parameters)) | fromJson -}}
+{{- $_ := set $rule "parameters" . -}}
+{{- end -}}
 {{- end -}}
 {{- $_ := set $rules $id $rule -}}
 {{- end -}}

@@ -139,8 +139,8 @@ func shorten(text string, limit int) string {
 	return text[:cut] + mark
 }
 
-// auditAnnotations name, for the apiserver's audit log, the policies in force and
-// the rules that had something to say.
+// auditAnnotations name, for the apiserver's audit log, the policies in force, the
+// line of the decision log and the rules that had something to say.
 func auditAnnotations(v verdict) map[string]string {
 	annotations := map[string]string{}
 	set := func(key, value string) {
@@ -149,6 +149,7 @@ func auditAnnotations(v verdict) map[string]string {
 		}
 	}
 	set("policy-digest", v.digest)
+	set("decision-id", v.id)
 	set("denied", rules(v.with(engine.Deny)))
 	set("warned", rules(v.with(engine.Warn)))
 	set("audited", rules(v.with(engine.Audit)))

@@ -4,6 +4,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
@@ -95,5 +97,38 @@ func TestDecisionLogThatCannotBeStartedIsAnError(t *testing.T) {
 	}
 	if log, err := openDecisionLog(t.Context(), DecisionLogOptions{}, prometheus.NewRegistry()); log != nil || err != nil {
 		t.Errorf("without a destination: %v, %v", log, err)
+	}
+}
+
+// The audit log of the apiserver and the decision log tell of one request by the same id.
+func TestADecisionIsFoundByItsRequest(t *testing.T) {
+	var written bytes.Buffer
+	log, err := engine.NewDecisionLog(engine.DecisionLogOptions{Writer: &written, Sample: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handlers := world{log: log}.start(t)
+	response := ask(t, handlers[PathValidate], update("tenant", "Sandbox", sandbox(""), sandbox(hostPath)))
+	log.Close()
+	id := string(response.UID)
+	if got := response.AuditAnnotations["decision-id"]; got != id || id == "" {
+		t.Errorf("audit annotation decision-id is %q, want the UID of the request, %q", got, id)
+	}
+	denied := map[string]bool{}
+	for data := range bytes.Lines(written.Bytes()) {
+		var line struct {
+			ID     string `json:"decision_id"`
+			Result struct {
+				Denied bool `json:"denied"`
+			} `json:"result"`
+		}
+		if err := json.Unmarshal(data, &line); err != nil {
+			t.Fatal(err)
+		}
+		denied[line.ID] = line.Result.Denied
+	}
+	want := map[string]bool{id: true, id + "-before": false}
+	if diff := cmp.Diff(want, denied); diff != "" {
+		t.Errorf("decisions by id, and whether they refuse (-want +got):\n%s", diff)
 	}
 }

@@ -69,7 +69,9 @@ type world struct {
 	hurried bool
 	// platform is its configuration; empty for that of these tests.
 	platform string
-	lookups  interceptor.Funcs
+	// log gets the decisions; it may be nil.
+	log     *engine.DecisionLog
+	lookups interceptor.Funcs
 }
 
 func namespace(name string, labels map[string]string) *corev1.Namespace {
@@ -131,7 +133,7 @@ func (w world) parts(tb testing.TB) (*Judge, *policysource.Source, *Metrics) {
 	if w.hurried {
 		budget = 1
 	}
-	rules, err := engine.New(engine.WithClock(clock), engine.WithBudget(budget, time.Second), engine.WithInventory(Inventory{Cached: reader}))
+	rules, err := engine.New(engine.WithClock(clock), engine.WithBudget(budget, time.Second), engine.WithInventory(Inventory{Cached: reader}), engine.WithDecisionLog(w.log))
 	if err != nil {
 		tb.Fatal(err)
 	}

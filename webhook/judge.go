@@ -36,7 +36,8 @@ type Judge struct {
 
 // verdict is the outcome of a review.
 type verdict struct {
-	digest string
+	// id names the decision in the decision log.
+	id, digest string
 	// findings are those that count, tolerated those that an updated object had before.
 	findings, tolerated []engine.Finding
 }
@@ -62,6 +63,9 @@ func (v verdict) late() error {
 	return fmt.Errorf("%w (%s)", errLate, shorten(strings.Join(sets.List(rules), ", "), maxValue))
 }
 
+// before ends the id of the decision on the object as it was before an update that would be refused.
+const before = "-before"
+
 // judge gives the verdict on a request. The error is ours, not the object's.
 func (j *Judge) judge(ctx context.Context, r review) (verdict, error) {
 	if r.kind == kindScale {
@@ -79,15 +83,16 @@ func (j *Judge) judge(ctx context.Context, r review) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	v := verdict{digest: now.Digest, findings: now.Findings}
+	v := verdict{id: r.id, digest: now.Digest, findings: now.Findings}
 	if r.operation == operationUpdate && len(v.with(engine.Deny)) > 0 {
 		past := j.question(r)
 		past.Object = r.old
-		before, err := j.Submitted(ctx, past, known)
+		past.ID = r.id + before
+		was, err := j.Submitted(ctx, past, known)
 		if err != nil {
 			return verdict{}, err
 		}
-		v.findings, v.tolerated = ratchet(now, before, r.specChanged())
+		v.findings, v.tolerated = ratchet(now, was, r.specChanged())
 	}
 	v.findings = judge.Distinct(v.findings)
 	return v, nil
@@ -95,7 +100,7 @@ func (j *Judge) judge(ctx context.Context, r review) (verdict, error) {
 
 func (j *Judge) question(r review) judge.Question {
 	return judge.Question{
-		Operation: r.operation, Kind: r.kind, Namespace: r.namespace, Name: r.name,
+		ID: r.id, Operation: r.operation, Kind: r.kind, Namespace: r.namespace, Name: r.name,
 		Object: r.object, Old: r.old, User: r.user, Controller: j.controls(r.user.Username),
 	}
 }

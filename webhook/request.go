@@ -25,6 +25,8 @@ const (
 
 // review is an admission request whose objects are decoded.
 type review struct {
+	// id is the UID of the request.
+	id              string
 	operation, kind string
 	namespace, name string
 	object, old     map[string]any
@@ -35,7 +37,7 @@ type review struct {
 // user and the rules.
 func read(req admission.Request) (review, error) {
 	r := review{
-		operation: string(req.Operation), kind: req.Kind.Kind, namespace: req.Namespace, name: req.Name,
+		id: string(req.UID), operation: string(req.Operation), kind: req.Kind.Kind, namespace: req.Namespace, name: req.Name,
 		user: engine.UserInfo{Username: req.UserInfo.Username, UID: req.UserInfo.UID, Groups: req.UserInfo.Groups},
 	}
 	for _, part := range []struct {

@@ -61,6 +61,8 @@ type Judge struct {
 
 // Question is one state of an object that is to be judged.
 type Question struct {
+	// ID names the decision in the decision log; one is made when it is empty.
+	ID string
 	// Operation is OperationCreate or OperationUpdate.
 	Operation string
 	// Kind is the kind of the object.
@@ -159,7 +161,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 		return Judgement{}, err
 	}
 	decision := j.Engine.Evaluate(ctx, engine.Input{
-		Operation: q.Operation, Kind: q.Kind, User: q.User, Object: q.Object, OldObject: old,
+		ID: q.ID, Operation: q.Operation, Kind: q.Kind, User: q.User, Object: q.Object, OldObject: old,
 		Namespace: known.Namespace, Pod: pod.Pod, PodPath: pod.Path, Template: template, Pool: pool,
 		Tier: tier, TierName: known.TierName, Environment: j.Platform.Environment,
 		Source: source, Now: now, Native: native,

@@ -1,0 +1,118 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
+)
+
+// doubling is a rule that applies an expression in # to its own outcome, many times.
+func doubling(times int, first, step string) engine.Module {
+	var body strings.Builder
+	fmt.Fprintf(&body, "deny contains \"x\" if {\n\tx0 := %s\n", first)
+	for i := range times {
+		fmt.Fprintf(&body, "\tx%d := %s\n", i+1, strings.ReplaceAll(step, "#", fmt.Sprintf("x%d", i)))
+	}
+	fmt.Fprintf(&body, "\tis_null(x%d)\n}\n", times)
+	return ruleFile("a", body.String())
+}
+
+// A rule that makes ever more of what it has fails before that is much: a deadline alone would come after the
+// memory is gone, and computing with long numbers does not notice one.
+func TestARuleCannotMakeMuchOfLittle(t *testing.T) {
+	const most = 128 << 20
+	cases := map[string]engine.Module{
+		"a text joined with itself":       doubling(40, `"0123456789"`, `concat("", [#, #])`),
+		"a text in a template":            doubling(40, `"0123456789"`, "$`{#}{#}`"),
+		"a text formatted twice":          doubling(40, `"0123456789"`, `sprintf("%s%s", [#, #])`),
+		"a text with all letters changed": doubling(10, `"aaaaaaaaaa"`, `replace(#, "a", "aaaaaaaaaa")`),
+		"a text with matches changed":     doubling(10, `"aaaaaaaaaa"`, `regex.replace(#, "a", "aaaaaaaaaa")`),
+		"a number padded":                 doubling(1, `"%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d"`, `sprintf(#, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1])`),
+		"an array joined with itself":     doubling(40, `[1, 2, 3]`, `array.concat(#, #)`),
+		"a text encoded again and again":  doubling(40, `"0123456789"`, `hex.encode(#)`),
+		"a number squared":                doubling(40, `12345678901234567890`, `# * #`),
+		"a product":                       doubling(40, `12345678901234567890`, `product([#, #])`),
+		"a number with a long exponent":   doubling(1, `1e29000`, `round(#)`),
+	}
+	for name, module := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t, engine.WithBudget(time.Minute, time.Second))
+			if report := loadAlone(t, e, module); len(report.Broken) > 0 {
+				t.Fatal(show(t, report))
+			}
+			in := requestOf(t)
+			cost := allocated(func() {
+				d := e.Evaluate(context.Background(), in)
+				if !d.Denied() || !strings.Contains(show(t, d), "are allowed") || strings.Contains(show(t, d), "in time") {
+					t.Errorf("want the rule to fail because it makes too much, got %s", show(t, d))
+				}
+			})
+			if cost > most {
+				t.Errorf("it took %d MB, want at most %d", cost>>20, most>>20)
+			}
+		})
+	}
+}
+
+// loadAlone puts the rule in force without the library.
+func loadAlone(tb testing.TB, e *engine.Engine, module engine.Module) engine.LoadReport {
+	tb.Helper()
+	report, err := e.Load(context.Background(), []engine.Module{module}, engine.Configuration{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return report
+}
+
+// bomb is YAML whose aliases stand for a billion texts.
+func bomb() string {
+	var text strings.Builder
+	text.WriteString("#   a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	for i := range 9 {
+		alias := fmt.Sprintf("*a%d", i)
+		fmt.Fprintf(&text, "#   a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(alias+", ", 10), ", "))
+	}
+	return text.String()
+}
+
+// What is wrong with a module is said, its effect is that of one rule that fails, and reading it costs little.
+func TestHostileModulesAreRefused(t *testing.T) {
+	const most = 256 << 20
+	cases := map[string]struct {
+		module engine.Module
+		reason string
+	}{
+		"a default":                   {ruleFile("a", "default deny := {\"x\"}\n"), "deny has to be a set"},
+		"recursion":                   {ruleFile("a", "deny contains \"x\" if f(1)\n\nf(x) if f(x)\n"), "recursive"},
+		"recursion by the own set":    {ruleFile("a", "deny contains \"x\" if count(deny) > 0\n"), "recursive"},
+		"recursion by own data":       {ruleFile("a", "deny contains \"x\" if data.policies.extra.a[\"deny\"]\n"), "recursive"},
+		"a random number":             {ruleFile("a", "deny contains \"x\" if rand.intn(\"a\", 2) == 1\n"), "rand.intn; this builtin is not allowed"},
+		"a trace":                     {ruleFile("a", "deny contains \"x\" if trace(\"x\")\n"), "trace; this builtin is not allowed"},
+		"a range of numbers":          {ruleFile("a", "deny contains \"x\" if count(numbers.range(1, 1000000000)) > 0\n"), "this builtin is not allowed"},
+		"the input as a name":         {ruleFile("a", "input := 1\n\ndeny contains \"x\" if true\n"), "a.rego:12"},
+		"deny as a variable":          {ruleFile("a", "deny contains \"x\" if {\n\tdeny := 1\n\tdeny == 1\n}\n\nf(input) := input\n"), "a.rego:1"},
+		"an expression of no grammar": {ruleFile("a", "deny contains \"x\" if regex.match(`(((`, input.kind)\n\nx contains 1 if y\n"), "unsafe"},
+		"a bomb of aliases":           {extra("a.rego", strings.Replace(header("a", "Deny"), "# custom:\n", "# custom:\n"+bomb(), 1)+"deny contains \"x\" if true\n"), "a.rego"},
+		"text that is not UTF-8":      {ruleFile("a", "deny contains \"\xff\xfe\" if true\n"), "a.rego"},
+		"a zero byte":                 {ruleFile("a", "deny contains \"\x00\" if true\n"), "a.rego"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			var report engine.LoadReport
+			if cost := allocated(func() { report = loadAlone(t, e, tc.module) }); cost > most {
+				t.Errorf("it took %d MB, want at most %d", cost>>20, most>>20)
+			}
+			if len(report.Broken) != 1 || !strings.Contains(report.Broken[0].Reason, tc.reason) || len(report.Broken[0].Reason) > 4096 {
+				t.Fatalf("want one broken module because of %q, got %s", tc.reason, show(t, report.Broken))
+			}
+		})
+	}
+}

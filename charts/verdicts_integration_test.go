@@ -8,6 +8,7 @@ package charts_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -17,30 +18,44 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/corpus"
 )
 
-// inProduction says that the process is to test the values of production. One process
+// onlyEnvironment names the environment whose values a process is to test. One process
 // runs one webhook: its metrics and controllers have one name each.
-const inProduction = "CORPUS_IN_PRODUCTION"
+const onlyEnvironment = "CORPUS_ENVIRONMENT"
 
-// The values of production give the verdicts that the corpus states for them.
-func TestServedWithTheValuesOfProduction(t *testing.T) {
-	if os.Getenv(inProduction) != "" {
-		serve(t, "agent-sandbox/values-prod.yaml").verdicts(t, "prod", 15)
-		return
+// The chart's own values, and those of production, give the verdicts that the corpus
+// states for them.
+func TestServedWithTheValuesOfTheChart(t *testing.T) {
+	environments := map[string]struct {
+		name, file string
+		// fewest is how many manifests are sent at least.
+		fewest int
+	}{
+		"by default":    {"", "agent-sandbox/values.yaml", 150},
+		"in production": {"prod", "agent-sandbox/values-prod.yaml", 15},
 	}
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServedWithTheValuesOfProduction$", "-test.v") //nolint:gosec // It is this test itself.
-	command.Env = append(os.Environ(), inProduction+"=true")
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Errorf("%v:\n%s", err, output)
+	for title, environment := range environments {
+		t.Run(title, func(t *testing.T) {
+			if os.Getenv(onlyEnvironment) == title {
+				serve(t, environment.file).verdicts(t, environment.name, environment.fewest)
+				return
+			}
+			command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServedWithTheValuesOfTheChart$/^"+title+"$", "-test.v") //nolint:gosec // It is this test itself.
+			command.Env = append(os.Environ(), onlyEnvironment+"="+title)
+			if output, err := command.CombinedOutput(); err != nil {
+				t.Errorf("%v:\n%s", err, output)
+			}
+		})
 	}
 }
 
 // verdicts sends the manifests of the corpus that are about the values of an environment.
-// The others go to an installed bundle, with the values of its environment.
 func (s served) verdicts(t *testing.T, environment string, fewest int) {
 	t.Helper()
 	cases, err := corpus.Cases(os.DirFS(corpusDir))
@@ -83,17 +98,20 @@ func (s served) verdicts(t *testing.T, environment string, fewest int) {
 // steps stores all states of an object but the last and returns the answer to that.
 func (s served) steps(t *testing.T, c corpus.Case) error {
 	t.Helper()
-	stored := &unstructured.Unstructured{}
+	writer, stored := s.writer(t, c), &unstructured.Unstructured{}
 	for i, document := range c.Documents {
 		next := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(document.Object)}
 		next.SetNamespace(c.Namespace)
 		var err error
 		if i == 0 {
-			err = s.Create(t.Context(), next)
+			err = writer.Create(t.Context(), next)
 		} else {
 			next.SetResourceVersion(stored.GetResourceVersion())
-			next.SetAnnotations(stored.GetAnnotations())
-			err = s.Update(t.Context(), next)
+			annotations := map[string]string{}
+			maps.Copy(annotations, stored.GetAnnotations()) // what admission set
+			maps.Copy(annotations, next.GetAnnotations())
+			next.SetAnnotations(annotations)
+			err = writer.Update(t.Context(), next)
 		}
 		switch {
 		case err != nil && i < len(c.Documents)-1:
@@ -110,4 +128,20 @@ func (s served) steps(t *testing.T, c corpus.Case) error {
 		stored = next
 	}
 	return nil
+}
+
+// writer writes as the user of a case.
+func (s served) writer(t *testing.T, c corpus.Case) client.Client {
+	t.Helper()
+	if c.User != "controller" {
+		return s
+	}
+	config := rest.CopyConfig(s.server.Config)
+	config.Impersonate.UserName = "system:serviceaccount:" + defaultNamespace + ":agent-sandbox-controller"
+	config.Impersonate.Groups = []string{"system:masters"} // what it may do is another story
+	writer, err := apiserver.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writer
 }

@@ -79,7 +79,7 @@ func withoutLibrary(tb testing.TB) string {
 // TestEvaluateAllocations bounds what one decision allocates: unlike its time, that does not depend on the
 // machine.
 func TestEvaluateAllocations(t *testing.T) {
-	const mostOfForty, mostOfRequest, mostOfLibraryRule, mostOfOneRule, mostOfAnotherKind = 1300, 1000, 22, 15, 10
+	const mostOfForty, mostOfRequest, mostOfLibraryRule, mostOfOneRule, mostOfAnotherKind = 1300, 1050, 22, 15, 10
 	in, none := threeContainers(t), withoutLibrary(t)
 	allocations := func(e *engine.Engine, in engine.Input) float64 {
 		return testing.AllocsPerRun(20, func() { e.Evaluate(context.Background(), in) })

@@ -39,7 +39,11 @@ var growing = map[string]func(operands []*ast.Term) float64{
 	},
 	"sprintf": func(operands []*ast.Term) float64 {
 		format, longest := plain(operands[0]), 0.0
-		eachMember(operands[1], func(member *ast.Term) { longest = max(longest, length(member)) })
+		if arguments, ok := operands[1].Value.(*ast.Array); ok {
+			for i := range arguments.Len() {
+				longest = max(longest, length(arguments.Elem(i)))
+			}
+		}
 		if padded.MatchString(format) {
 			longest = max(longest, mostPadding)
 		}
@@ -92,9 +96,21 @@ func length(term *ast.Term) float64 {
 		return float64(len(value))
 	case ast.Number:
 		return digits(string(value))
-	case *ast.Array, ast.Set, ast.Object:
+	case *ast.Array:
 		sum := 0.0
-		eachMember(term, func(member *ast.Term) { sum += memberSize + length(member) })
+		for i := range value.Len() {
+			sum += memberSize + length(value.Elem(i))
+		}
+		return sum
+	case ast.Set:
+		sum := 0.0
+		for _, member := range value.Slice() {
+			sum += memberSize + length(member)
+		}
+		return sum
+	case ast.Object:
+		sum := 0.0
+		value.Foreach(func(key, member *ast.Term) { sum += memberSize + length(key) + length(member) })
 		return sum
 	default:
 		return 1
@@ -117,18 +133,4 @@ func digits(number string) float64 {
 func plain(term *ast.Term) string {
 	text, _ := term.Value.(ast.String)
 	return string(text)
-}
-
-func eachMember(collection *ast.Term, visit func(*ast.Term)) {
-	switch members := collection.Value.(type) {
-	case *ast.Array:
-		members.Foreach(visit)
-	case ast.Set:
-		members.Foreach(visit)
-	case ast.Object:
-		members.Foreach(func(key, value *ast.Term) {
-			visit(key)
-			visit(value)
-		})
-	}
 }

@@ -19,4 +19,11 @@
 //
 // 2026-11-29: A controller under test acts as a user of its own that has the role that
 // the chart installs, so that a permission that is missing fails a test.
+//
+// 2026-11-30: Eight tests of a package run at once unless -parallel says otherwise, on
+// however few processors: they wait for the apiserver far more than they work.
+//
+// 2026-11-30: Whether something was never so is asked of a watch that has come to the
+// newest version that there is (Environment.Watch). One that is merely stopped may not have
+// told the last change yet, and lets a test pass that should fail.
 package apiserver

@@ -40,6 +40,7 @@ import (
 const (
 	release          = "agent-sandbox"
 	releaseNamespace = "agent-sandbox-system"
+	validating       = "agent-sandbox-validate." + releaseNamespace
 	webhookUser      = "system:serviceaccount:agent-sandbox-system:agent-sandbox-webhook"
 )
 
@@ -57,6 +58,8 @@ type hook struct {
 	policies string
 	// rules is how many rules judge.
 	rules int
+	// binary and config are the webhook's and its configuration, for another replica.
+	binary, config string
 }
 
 func inNamespace(name string) client.ListOption { return client.InNamespace(name) }
@@ -219,22 +222,29 @@ func (w *hook) start(ctx context.Context, port, config string) {
 	root, err := apiserver.Root()
 	check(w, err)
 	dir := w.TempDir()
-	binary, path := filepath.Join(dir, "agent-sandbox-webhook"), filepath.Join(dir, "platform.yaml")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/agent-sandbox-webhook")
+	w.binary, w.config = filepath.Join(dir, "agent-sandbox-webhook"), filepath.Join(dir, "platform.yaml")
+	build := exec.CommandContext(ctx, "go", "build", "-o", w.binary, "./cmd/agent-sandbox-webhook")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		w.Fatalf("build the webhook: %v\n%s", err, out)
 	}
-	check(w, os.WriteFile(path, []byte(config), 0o600))
+	check(w, os.WriteFile(w.config, []byte(config), 0o600))
 	kubeconfig, err := w.server.Kubeconfig(webhookUser, "system:serviceaccounts")
 	check(w, err)
 	w.Setenv("KUBECONFIG", kubeconfig)
-	w.daemon, err = apiserver.Launch("the webhook", binary, filepath.Join(dir, "log"),
-		"--config="+path, "--namespace="+releaseNamespace, "--port="+port,
-		"--mutating-webhook-name=agent-sandbox-mutate."+releaseNamespace, "--validating-webhook-name=agent-sandbox-validate."+releaseNamespace,
-		"--metrics-bind-address="+w.metrics, "--health-probe-bind-address="+w.probes, "--drain-delay=0s")
+	w.daemon = w.launch(port, w.metrics, w.probes)
+}
+
+// launch runs a replica until the test ends.
+func (w *hook) launch(port, metrics, probes string) *apiserver.Daemon {
+	w.Helper()
+	daemon, err := apiserver.Launch("the webhook", w.binary, filepath.Join(w.TempDir(), "log"),
+		"--config="+w.config, "--namespace="+releaseNamespace, "--port="+port,
+		"--mutating-webhook-name=agent-sandbox-mutate."+releaseNamespace, "--validating-webhook-name="+validating,
+		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes, "--drain-delay=0s")
 	check(w, err)
-	w.Cleanup(func() { check(w, w.daemon.Stop()) })
+	w.Cleanup(func() { check(w, daemon.Stop()) })
+	return daemon
 }
 
 // await asks again and again until done has no error.

@@ -5,6 +5,7 @@ package warmpool
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,7 +84,7 @@ func TestManyEventsOfAPoolCostOnePass(t *testing.T) {
 			early := toMarker()
 			clock.Step(gatherFor)
 			due := take()
-			if more := append(early, toMarker()...); due.NamespacedName != client.ObjectKeyFromObject(pool) || len(more) > 0 {
+			if more := slices.Concat(early, toMarker()); due.NamespacedName != client.ObjectKeyFromObject(pool) || len(more) > 0 {
 				t.Errorf("%v is looked at, and %v besides, want the pool once", due, more)
 			}
 		})

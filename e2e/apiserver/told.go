@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,5 +32,5 @@ func (t *Told) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ..
 func (t *Told) All() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return append([]string{}, t.told...)
+	return slices.Clone(t.told)
 }

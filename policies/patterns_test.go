@@ -55,7 +55,8 @@ func TestWhatCountsAsASecretByDefault(t *testing.T) {
 		want      []string
 	}{
 		"names of secrets": {
-			"DB_PASSWORD=a API_KEY=a APIKEY=a OPENAI_API_KEY=a GITHUB_TOKEN=a AWS_SECRET_ACCESS_KEY=a client_secret=a GOOGLE_CREDENTIALS=a DB_PASS=a",
+			"DB_PASSWORD=a API_KEY=a APIKEY=a OPENAI_API_KEY=a GITHUB_TOKEN=a AWS_SECRET_ACCESS_KEY=a client_secret=a " +
+				"GOOGLE_CREDENTIALS=a DB_PASS=a",
 			[]string{"APIKEY", "API_KEY", "AWS_SECRET_ACCESS_KEY", "DB_PASS", "DB_PASSWORD", "GITHUB_TOKEN", "GOOGLE_CREDENTIALS", "OPENAI_API_KEY", "client_secret"},
 		},
 		"names that only look so": {

@@ -34,8 +34,9 @@ const (
 	pace = 20 * time.Millisecond
 	// outstanding is how many of them may wait for their answer at the same time.
 	outstanding = 16
-	// fewest requests that say anything about what happened meanwhile.
-	fewest = 100
+	// fewest requests that say anything about what happened meanwhile: those of a second,
+	// as a replica that was killed may be back after two.
+	fewest = 50
 	// quickRotation is an argument of the webhook: no story waits for minutes.
 	quickRotation = "webhook.extraArgs[0]=--certificate-overlap=2s"
 )

@@ -60,7 +60,8 @@ func TestWhatCountsAsASecretByDefault(t *testing.T) {
 			[]string{"APIKEY", "API_KEY", "AWS_SECRET_ACCESS_KEY", "DB_PASS", "DB_PASSWORD", "GITHUB_TOKEN", "GOOGLE_CREDENTIALS", "OPENAI_API_KEY", "client_secret"},
 		},
 		"names that only look so": {
-			"MAX_TOKENS=4096 TOKENIZERS_PARALLELISM=false PASSWORD_FILE=/run/a KEY=a KEYBOARD=us COMPASS=north PWD=/workspace SECRETARY=ann TOKEN=$(OTHER) API_KEY=", nil,
+			"MAX_TOKENS=4096 TOKENIZERS_PARALLELISM=false PASSWORD_FILE=/run/a KEY=a KEYBOARD=us COMPASS=north PWD=/workspace " +
+				"SECRETARY=ann TOKEN=$(OTHER) API_KEY=", nil,
 		},
 		"values of secrets": {
 			"A=AKIAIOSFODNN7EXAMPLE B=ghp_0123456789abcdefghijklmnopqrstuvwxyz C=sk-proj-0123456789abcdefghij D=xoxb-0123456789-a " +

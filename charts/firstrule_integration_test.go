@@ -50,9 +50,9 @@ func (s served) author(t *testing.T) *author {
 }
 
 // shell runs a command in the folder and returns what it prints.
-func (a *author) shell(command string) (string, error) {
+func (a *author) shell(ctx context.Context, command string) (string, error) {
 	a.Helper()
-	run := exec.CommandContext(a.Context(), "sh", "-e", "-c", command)
+	run := exec.CommandContext(ctx, "sh", "-e", "-c", command)
 	run.Dir, run.Env = a.folder, append(os.Environ(), "KUBECONFIG="+a.kubeconfig, "PATH="+a.path)
 	output, err := run.CombinedOutput()
 	return string(output), err
@@ -82,8 +82,8 @@ func (a *author) answers(labels, want string) {
 	a.write("sandbox.yaml", "apiVersion: agents.x-k8s.io/v1beta1\nkind: Sandbox\nmetadata: {name: box, namespace: trusted, labels: {"+labels+"}}\n"+
 		"spec: {podTemplate: {spec: {containers: [{name: a, image: \"python:3.12\"}]}}}\n")
 	last := ""
-	err := wait.PollUntilContextTimeout(a.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		output, err := a.shell("kubectl apply --dry-run=server -f sandbox.yaml")
+	err := wait.PollUntilContextTimeout(a.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		output, err := a.shell(ctx, "kubectl apply --dry-run=server -f sandbox.yaml")
 		last = "allowed"
 		switch {
 		case err != nil:
@@ -120,7 +120,7 @@ func (s served) firstRule(t *testing.T) {
 	a := s.author(t)
 	rule, apply := a.block("(?s)```rego\n(# METADATA.*?)```"), a.block("(?s)```sh\n(kubectl create configmap .*?)```")
 	a.write("team-label.rego", rule)
-	if output, err := a.shell(apply); err != nil {
+	if output, err := a.shell(t.Context(), apply); err != nil {
 		t.Fatalf("the rule is not applied: %v\n%s", err, output)
 	}
 	a.answers("", "allowed")
@@ -132,14 +132,14 @@ func (s served) firstRule(t *testing.T) {
 	a.answers("team: red", "allowed")
 
 	a.write("team-label.rego", strings.Replace(rule, "values.string_at", "values.text_at", 1))
-	if output, err := a.shell(apply); err == nil || !strings.Contains(output, "team-label.rego") {
+	if output, err := a.shell(t.Context(), apply); err == nil || !strings.Contains(output, "team-label.rego") {
 		t.Errorf("a rule that does not load is applied: %v\n%s", err, output)
 	}
 	a.answers("team: red", "allowed")
 	a.answers("", "refused")
 
 	removal := a.block("(?s)\n(    kubectl -n agent-sandbox-system annotate configmap .*?)\n\n")
-	if output, err := a.shell(removal); err != nil {
+	if output, err := a.shell(t.Context(), removal); err != nil {
 		t.Fatalf("the rule is not taken away: %v\n%s", err, output)
 	}
 	a.answers("", "allowed")

@@ -33,10 +33,8 @@ func rawSandbox(metadata, pod string) string {
 		"containers": [{"name": "a", "image": "registry.example.com/a:1"}]` + pod + `}}}}`
 }
 
-// patchOfPod is a patch of a Pod.
-func patchOfPod(members string) string {
-	return `{"spec": {"podTemplate": {"spec": {` + members + `}}}}`
-}
+// sharesProcesses is a patch that lets a Pod see the processes of its node.
+const sharesProcesses = `{"spec": {"podTemplate": {"spec": {"hostPID": true}}}}`
 
 // attempt is one request of a tenant who wants something stored that he may not have.
 type attempt struct {
@@ -71,22 +69,22 @@ func hostileAttempts() map[string]attempt {
 		"an owner that is a claim":                   {post, sandboxesOfTrusted, asJSON, rawSandbox(name+", "+fmt.Sprintf(owner, "v1beta1"), ""), false},
 		"an owner of a version that nobody serves":   {post, sandboxesOfTrusted, asJSON, rawSandbox(name+", "+fmt.Sprintf(owner, "v9"), ""), false},
 		"a label of the controllers":                 {post, sandboxesOfTrusted, asJSON, rawSandbox(name+`, "labels": {"agents.x-k8s.io/claim-uid": "u"}`, ""), false},
-		"a merge patch":                              {patch, mine, asMerge, patchOfPod(`"hostPID": true`), false},
-		"a merge patch of metadata too":              {patch, mine, asMerge, `{"metadata": {"labels": {"a": "b"}}, ` + patchOfPod(`"hostPID": true`)[1:], false},
+		"a merge patch":                              {patch, mine, asMerge, sharesProcesses, false},
+		"a merge patch of metadata too":              {patch, mine, asMerge, `{"metadata": {"labels": {"a": "b"}}, ` + sharesProcesses[1:], false},
 		"a merge patch that suspends":                {patch, mine, asMerge, `{"spec": {"operatingMode": "Suspended", "podTemplate": {"spec": {"hostPID": true}}}}`, false},
-		"a merge patch that says it is leaving":      {patch, mine, asMerge, `{"metadata": {"deletionTimestamp": "2026-11-29T12:00:00Z", "finalizers": ["example.com/a"]}, ` + patchOfPod(`"hostPID": true`)[1:], false},
+		"a merge patch that says it is leaving":      {patch, mine, asMerge, `{"metadata": {"deletionTimestamp": "2026-11-29T12:00:00Z", "finalizers": ["example.com/a"]}, ` + sharesProcesses[1:], false},
 		"a JSON patch":                               {patch, mine, "application/json-patch+json", `[{"op": "add", "path": "/spec/podTemplate/spec/hostPID", "value": true}]`, false},
 		"a JSON patch that moves and copies":         {patch, mine, "application/json-patch+json", `[{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}, {"op": "add", "path": "/spec/podTemplate/spec/shareProcessNamespace", "value": true}, {"op": "copy", "from": "/spec/podTemplate/spec/shareProcessNamespace", "path": "/spec/podTemplate/spec/hostPID"}]`, false},
-		"a strategic patch":                          {patch, mine, "application/strategic-merge-patch+json", patchOfPod(`"hostPID": true`), false},
-		"an apply of a part":                         {patch, mine + "?fieldManager=x&force=true", "application/apply-patch+yaml", `{"apiVersion": "agents.x-k8s.io/v1beta1", "kind": "Sandbox", ` + patchOfPod(`"hostPID": true`)[1:], false},
+		"a strategic patch":                          {patch, mine, "application/strategic-merge-patch+json", sharesProcesses, false},
+		"an apply of a part":                         {patch, mine + "?fieldManager=x&force=true", "application/apply-patch+yaml", `{"apiVersion": "agents.x-k8s.io/v1beta1", "kind": "Sandbox", ` + sharesProcesses[1:], false},
 		"an apply that creates":                      {patch, sandboxesOfTrusted + "/x?fieldManager=x", "application/apply-patch+yaml", rawSandbox(name, `, "hostPID": true`), false},
 		"another whole object":                       {put, mine, asJSON, rawSandbox(`"name": "mine"`, `, "hostPID": true`), false},
-		"a patch of the status":                      {patch, mine + "/status", asMerge, `{"metadata": {"labels": {"agents.x-k8s.io/claim-uid": "u"}}, "status": {"serviceFQDN": "a"}, ` + patchOfPod(`"hostPID": true`)[1:], true},
+		"a patch of the status":                      {patch, mine + "/status", asMerge, `{"metadata": {"labels": {"agents.x-k8s.io/claim-uid": "u"}}, "status": {"serviceFQDN": "a"}, ` + sharesProcesses[1:], true},
 		"a whole status":                             {put, mine + "/status", asJSON, rawSandbox(`"name": "mine"`, `, "hostPID": true`), true},
 		"a label of the controllers by a JSON patch": {patch, mine, "application/json-patch+json", `[{"op": "add", "path": "/metadata/labels", "value": {"agents.x-k8s.io/warm-pool-sandbox": "p"}}]`, false},
 		"an owner that is a claim, by a patch":       {patch, mine, asMerge, `{"metadata": {` + fmt.Sprintf(owner, "v1beta1") + `}}`, false},
-		"something else while it leaves":             {patch, sandboxesOfTrusted + "/leaving", asMerge, patchOfPod(`"hostPID": true`), true},
-		"to stay although it leaves":                 {patch, sandboxesOfTrusted + "/leaving", asMerge, `{"metadata": {"deletionTimestamp": null}, ` + patchOfPod(`"hostPID": true`)[1:], true},
+		"something else while it leaves":             {patch, sandboxesOfTrusted + "/leaving", asMerge, sharesProcesses, true},
+		"to stay although it leaves":                 {patch, sandboxesOfTrusted + "/leaving", asMerge, `{"metadata": {"deletionTimestamp": null}, ` + sharesProcesses[1:], true},
 	}
 }
 

@@ -46,7 +46,7 @@ func TestServedWithTheValuesOfTheChart(t *testing.T) {
 				serve(t, environment.file).verdicts(t, environment.name, environment.fewest)
 				return
 			}
-			command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServedWithTheValuesOfTheChart$/^"+title+"$", "-test.v") //nolint:gosec // It is this test itself.
+			command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServedWithTheValuesOfTheChart$/^"+title+"$", "-test.v")
 			command.Env = append(os.Environ(), onlyEnvironment+"="+title)
 			if output, err := command.CombinedOutput(); err != nil {
 				t.Errorf("%v:\n%s", err, output)

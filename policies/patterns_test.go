@@ -77,7 +77,7 @@ func TestWhatCountsAsASecretByDefault(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var variables []any
-			for _, field := range strings.Fields(tc.variables) {
+			for field := range strings.FieldsSeq(tc.variables) {
 				name, value, _ := strings.Cut(field, "=")
 				if strings.HasPrefix(value, "-----") {
 					value = strings.ReplaceAll(value, "_", " ")

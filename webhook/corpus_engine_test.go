@@ -21,6 +21,29 @@ import (
 // is the webhook's to compare.
 func askTheEngine(t *testing.T, decide *Judge, c corpus.Case, object map[string]any) {
 	t.Helper()
+	decision := decide.Engine.Evaluate(t.Context(), asTheCommand(t, decide, c, object))
+	older := slices.ContainsFunc(c.Documents, func(d corpus.Document) bool { return d.Stored })
+	expected := ofTheEngine(decide.Engine, c.Denials)
+	for _, want := range expected {
+		found := slices.ContainsFunc(decision.Findings, func(f engine.Finding) bool { return f.Enforcement == engine.Deny && want.Is(f.Rule, f.Field) })
+		if !found {
+			t.Errorf("the engine alone finds no %s %s", want.Rule, want.Field)
+		}
+	}
+	for _, f := range decision.Findings {
+		// The API's own rules may have spoken of the field already.
+		stated := slices.ContainsFunc(c.Denials, func(want corpus.Finding) bool {
+			return corpus.Finding{Rule: f.Rule, Field: want.Field}.Is(f.Rule, f.Field)
+		})
+		if len(expected) == 0 && !older && f.Enforcement == engine.Deny && !stated {
+			t.Errorf("the engine alone refuses for %s", text(f))
+		}
+	}
+}
+
+// asTheCommand is what the engine is asked about an object, with the Pod that it borrows.
+func asTheCommand(t *testing.T, decide *Judge, c corpus.Case, object map[string]any) engine.Input {
+	t.Helper()
 	known, err := decide.Facts(t.Context(), c.Namespace)
 	if err != nil {
 		t.Fatal(err)
@@ -50,24 +73,7 @@ func askTheEngine(t *testing.T, decide *Judge, c corpus.Case, object map[string]
 		defaults.Harden(pod.Pod, known.Tier, known.Classes.Usable, known.Classes.Free)
 	}
 	input.Pod, input.PodPath = pod.Pod, pod.Path
-	decision := decide.Engine.Evaluate(t.Context(), input)
-	older := slices.ContainsFunc(c.Documents, func(d corpus.Document) bool { return d.Stored })
-	expected := ofTheEngine(decide.Engine, c.Denials)
-	for _, want := range expected {
-		found := slices.ContainsFunc(decision.Findings, func(f engine.Finding) bool { return f.Enforcement == engine.Deny && want.Is(f.Rule, f.Field) })
-		if !found {
-			t.Errorf("the engine alone finds no %s %s", want.Rule, want.Field)
-		}
-	}
-	for _, f := range decision.Findings {
-		// The API's own rules may have spoken of the field already.
-		stated := slices.ContainsFunc(c.Denials, func(want corpus.Finding) bool {
-			return corpus.Finding{Rule: f.Rule, Field: want.Field}.Is(f.Rule, f.Field)
-		})
-		if len(expected) == 0 && !older && f.Enforcement == engine.Deny && !stated {
-			t.Errorf("the engine alone refuses for %s", text(f))
-		}
-	}
+	return input
 }
 
 // ofTheEngine are the findings that its own rules are about, not those that it is told of.

@@ -4,6 +4,7 @@
 package preflight_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,8 +14,17 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/preflight"
 )
 
+const server, server6, metadata = "10.0.0.1:8080", "[fd00::1]:8080", "169.254.169.254:80"
+
+// certified is what is found in a cluster as it should be whose webhook has this certificate.
+func certified(certificate preflight.Certificate) preflight.Findings {
+	return preflight.Findings{
+		Open: preflight.Answers{server: {Ever: true, Last: true}}, Denied: preflight.Answers{server: {}},
+		RuntimeClasses: map[string]string{"gvisor": ""}, Certificate: certificate,
+	}
+}
+
 func TestReport(t *testing.T) {
-	const server, server6, metadata = "10.0.0.1:8080", "[fd00::1]:8080", "169.254.169.254:80"
 	yes, no, late := preflight.Answer{Ever: true, Last: true}, preflight.Answer{}, preflight.Answer{Ever: true}
 	required := &config.Platform{Tiers: map[string]config.Tier{"strict": {RuntimeClass: config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true}}}}
 	gvisor := map[string]string{"gvisor": ""}
@@ -82,17 +92,11 @@ func TestReport(t *testing.T) {
 			}, 1,
 		},
 		"a certificate of cert-manager": {
-			preflight.Findings{
-				Open: preflight.Answers{server: yes}, Denied: preflight.Answers{server: no}, RuntimeClasses: gvisor,
-				Certificate: preflight.Certificate{Name: "cert", NotAfter: time.Unix(7200, 0), Renewal: time.Unix(3600, 0)},
-			},
+			certified(preflight.Certificate{Name: "cert", NotAfter: time.Unix(7200, 0), Renewal: time.Unix(3600, 0)}),
 			[]string{"Certificate cert: ready, valid until 1970-01-01T02:00:00Z, renewed from 1970-01-01T01:00:00Z on."}, 0,
 		},
 		"a certificate that is not issued": {
-			preflight.Findings{
-				Open: preflight.Answers{server: yes}, Denied: preflight.Answers{server: no}, RuntimeClasses: gvisor,
-				Certificate: preflight.Certificate{Name: "cert", Why: "DoesNotExist: no such Issuer"},
-			},
+			certified(preflight.Certificate{Name: "cert", Why: "DoesNotExist: no such Issuer"}),
 			[]string{"Certificate cert: not ready: DoesNotExist: no such Issuer. Look at kubectl describe certificate,certificaterequest,issuer."}, 1,
 		},
 		"no RuntimeClass": {
@@ -106,12 +110,8 @@ func TestReport(t *testing.T) {
 				tc.findings.Servers = []string{server}
 			}
 			lines, faults := tc.findings.Report(required)
-			said := map[string]bool{}
-			for _, line := range lines {
-				said[line] = true
-			}
 			for _, line := range tc.lines {
-				if !said[line] {
+				if !slices.Contains(lines, line) {
 					t.Errorf("the report does not say %q but:\n%q", line, lines)
 				}
 			}

@@ -62,6 +62,6 @@
 // full again within that second.
 //
 // 2026-11-30: A pass waits a tenth of a second for further events while the pool has
-// something to hand out: one that has nothing is looked at at once when a claim comes. A claim
+// something to hand out: one that has nothing is looked at as soon as a claim comes. A claim
 // on an idle pool costs three passes and not five, five claims a second less than two each.
 package warmpool

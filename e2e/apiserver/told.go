@@ -22,6 +22,8 @@ type Told struct {
 var _ events.EventRecorder = (*Told)(nil)
 
 // Eventf implements events.EventRecorder.
+//
+//nolint:revive // The interface has that many arguments.
 func (t *Told) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -42,8 +42,12 @@ var Evasions = []string{
 // The evasions. Each hides a fault from a check that does not know of it, and each has a
 // harmless use that a check must not take for a fault.
 const (
-	// EvasionInit, EvasionSidecar and EvasionEphemeral put it into another list of containers.
-	EvasionInit, EvasionSidecar, EvasionEphemeral = "init", "sidecar", "ephemeral"
+	// EvasionInit puts it into an init container.
+	EvasionInit = "init"
+	// EvasionSidecar puts it into an init container that goes on running.
+	EvasionSidecar = "sidecar"
+	// EvasionEphemeral puts it into an ephemeral container.
+	EvasionEphemeral = "ephemeral"
 	// EvasionEmpty writes null, or something empty, where a value is looked for.
 	EvasionEmpty = "empty"
 	// EvasionDuplicate names two things alike.

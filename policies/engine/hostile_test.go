@@ -74,7 +74,7 @@ func loadAlone(tb testing.TB, e *engine.Engine, module engine.Module) engine.Loa
 // bomb is YAML whose aliases stand for a billion texts.
 func bomb() string {
 	var text strings.Builder
-	text.WriteString("#   a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	text.WriteString("#   a0: &a0 x\n")
 	for i := range 9 {
 		alias := fmt.Sprintf("*a%d", i)
 		fmt.Fprintf(&text, "#   a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(alias+", ", 10), ", "))

@@ -8,16 +8,22 @@ import (
 	"slices"
 )
 
-// Rules that Go decides, because they hold an object to what it was before and to the keys of the API. Their
-// findings come with the input; what they do, and where they are listed, is as for every other rule.
+// Rules that Go decides, because they hold an object to what it was before, to the keys of the API or to what exists
+// in the cluster. Their findings come with the input; what they do, and where they are listed, is as for every other
+// rule. The first two the cluster enforces too, so nothing relaxes them in a single namespace.
 const (
-	RuleReservedMetadata = "reserved-metadata"
-	RuleForgedOwner      = "forged-owner"
+	RuleReservedMetadata  = "reserved-metadata"
+	RuleForgedOwner       = "forged-owner"
+	RuleRuntimeClassFound = "runtimeclass-exists"
+	RuleReference         = "reference"
+	RuleClaimInjection    = "claim-injection"
 )
+
+var nativeRules = []string{RuleReservedMetadata, RuleForgedOwner, RuleRuntimeClassFound, RuleReference, RuleClaimInjection}
 
 // IsNative says whether the findings of a rule belong into Input.Native.
 func IsNative(rule string) bool {
-	return rule == RuleReservedMetadata || rule == RuleForgedOwner
+	return slices.Contains(nativeRules, rule)
 }
 
 // nativeInfos describes the rules with the enforcement that is configured.
@@ -36,11 +42,33 @@ func nativeInfos(cfg Configuration) []RuleInfo {
 			Remediation: "Remove the entry of ownerReferences.",
 			Links:       []string{"https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/"},
 		},
+		{
+			ID: RuleRuntimeClassFound, Code: "SBX-107", Category: "isolation", Title: "A RuntimeClass that exists", Default: Warn,
+			Description: "A Pod of a RuntimeClass that no node serves does not start. It may come later, so this only warns.",
+			Remediation: "Choose a RuntimeClass of the cluster.",
+			Links:       []string{"https://kubernetes.io/docs/concepts/containers/runtime-class/"},
+		},
+		{
+			ID: RuleReference, Code: "SBX-108", Category: "lifecycle", Title: "Templates and pools that exist", Default: Warn,
+			Description: "A claim without a pool and a pool without a template wait. It may come later, so this only warns.",
+			Remediation: "Create what is named, or name another.",
+			Links:       []string{"https://kubernetes.io/docs/concepts/overview/working-with-objects/names/"},
+		},
+		{
+			ID: RuleClaimInjection, Code: "SBX-109", Category: "lifecycle", Title: "What a claim may add", Default: Warn,
+			Description: "A claim that adds what its template does not let it add gets no Sandbox. The template may change, so this only warns.",
+			Remediation: "Remove from the claim what the template does not allow.",
+			Links:       []string{"https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/"},
+		},
 	}
 	for i := range infos {
 		info := &infos[i]
-		info.Category, info.Severity, info.Kinds, info.Controls = "metadata", High, kinds, []string{"none"}
-		info.Floor, info.Source, info.Default, info.Enforcement = true, SourceLibrary, Deny, Deny
+		if info.Default == "" {
+			info.Category, info.Severity, info.Floor, info.Default = "metadata", High, true, Deny
+		} else {
+			info.Severity = Low
+		}
+		info.Kinds, info.Controls, info.Source, info.Enforcement = kinds, []string{"none"}, SourceLibrary, info.Default
 		if given := cfg.Rules[info.ID].Enforcement; given != "" {
 			info.Enforcement = given
 		}
@@ -57,8 +85,14 @@ func (s *set) ofNative(in Input) []Finding {
 			findings = append(findings, engineFailure(fmt.Sprintf("finding of rule %q, which is not decided outside of the engine", f.Rule), ""))
 			continue
 		}
-		if slices.Index(enforcements, s.native[i].Enforcement) < slices.Index(enforcements, f.Enforcement) {
-			f.Enforcement = s.native[i].Enforcement
+		enforcement := s.native[i].Enforcement
+		for _, o := range s.overrides {
+			if given := o.Rules[f.Rule].Enforcement; given != "" && o.selects(in.Namespace) {
+				enforcement = given
+			}
+		}
+		if slices.Index(enforcements, enforcement) < slices.Index(enforcements, f.Enforcement) {
+			f.Enforcement = enforcement
 		}
 		if f.Enforcement != Off {
 			findings = append(findings, f)
@@ -91,7 +125,7 @@ func (c Configuration) checkNatives() []error {
 
 // nativeFloor says whether an entry would relax a rule that the cluster enforces too.
 func (c Configuration) nativeFloor(path, id string, relaxes bool) error {
-	if IsNative(id) && relaxes {
+	if floor := id == RuleReservedMetadata || id == RuleForgedOwner; floor && relaxes {
 		return fmt.Errorf("%s: %s: rule %s holds everywhere, the cluster itself enforces it", c.file(), path, id)
 	}
 	return nil

@@ -44,6 +44,25 @@ func TestFindingsOfGoAreThoseOfARule(t *testing.T) {
 	}
 }
 
+// What the cluster does not enforce too can be relaxed in a namespace, and for a while.
+func TestRulesOfGoThatAreNoFloorAreRelaxedLikeOthers(t *testing.T) {
+	for configuration, want := range map[string]string{
+		"": "Warn",
+		"rules: {reference: {enforcement: Audit}}": "Audit",
+		"overrides: [{name: a, namespaceSelector: {matchLabels: {a: b}}, rules: {reference: {enforcement: Audit}}}]": "Audit",
+		"overrides: [{name: a, namespaceSelector: {matchLabels: {a: c}}, rules: {reference: {enforcement: Audit}}}]": "Warn",
+		`exemptions: [{rule: reference, namespaces: [team], reason: r, owner: o, expires: "2099-01-31"}]`:            "Audit",
+	} {
+		in := requestOf(t)
+		in.Namespace = engine.NamespaceInfo{Name: "team", Labels: map[string]string{"a": "b"}}
+		in.Native = []engine.Finding{{Rule: engine.RuleReference, Severity: engine.Low, Enforcement: engine.Warn, Message: "no pool"}}
+		found := loaded(t, configuration).Evaluate(context.Background(), in).Findings
+		if len(found) != 1 || string(found[0].Enforcement) != want {
+			t.Errorf("%q: %s, want %s", configuration, show(t, found), want)
+		}
+	}
+}
+
 func TestRulesOfGoAreConfiguredLikeOthers(t *testing.T) {
 	for text, want := range map[string]string{
 		"rules: {forged-owner: {parameters: {a: 1}}}":                                                                  "rules.forged-owner.parameters: the rule has none",

@@ -128,6 +128,23 @@ func TestValidatePolicy(t *testing.T) {
 	}
 }
 
+// A file that is not UTF-8 becomes binaryData without a word, and its rule would judge nothing.
+func TestAPolicyThatIsNoTextIsRefused(t *testing.T) {
+	l := newPolicies(t)
+	configMap := policyConfigMap("new", nil)
+	configMap.BinaryData = map[string][]byte{"team.rego": append([]byte(teamRule), 0xff)}
+	raw, err := json.Marshal(configMap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := applied(t, nil)
+	request.Object.Raw = raw
+	response := ask(t, Handlers(&Judge{}, l.source, l.metrics(t), 100)[PathValidatePolicy], request)
+	if response.Allowed || !strings.Contains(response.Result.Message, `key "team.rego" is binaryData`) {
+		t.Errorf("allowed %t: %+v", response.Allowed, response.Result)
+	}
+}
+
 // applied is the request to create a policy ConfigMap.
 func applied(t *testing.T, data map[string]string) admissionv1.AdmissionRequest {
 	t.Helper()

@@ -27,6 +27,11 @@ func (s *Source) Check(ctx context.Context, configMap *corev1.ConfigMap) error {
 				source(configMap), key, ConfigurationKey, moduleSuffix))
 		}
 	}
+	// kubectl puts a file there that is not UTF-8, and nobody reads it.
+	for _, key := range slices.Sorted(maps.Keys(configMap.BinaryData)) {
+		errs = append(errs, fmt.Errorf("%s: key %q is binaryData, which is not read: save the file as UTF-8 text, so that it becomes data",
+			source(configMap), key))
+	}
 	wanted, unknown := s.state()
 	wanted[configMap.Name] = configMap
 	report, err := s.try(ctx, wanted)

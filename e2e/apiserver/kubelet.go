@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -154,24 +153,4 @@ func (k Kubelet) attend(ctx context.Context, event watch.Event) error {
 		return nil
 	}
 	return err
-}
-
-// Quota is a quota that is in force at once, without the controller that counts.
-func Quota(ctx context.Context, c client.Client, namespace string, hard corev1.ResourceList) error {
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "quota"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: hard},
-	}
-	if err := c.Create(ctx, quota); err != nil {
-		return fmt.Errorf("create quota: %w", err)
-	}
-	quota.Status.Hard, quota.Status.Used = hard, corev1.ResourceList{}
-	for name, amount := range hard {
-		amount.Set(0)
-		quota.Status.Used[name] = amount
-	}
-	if err := c.Status().Update(ctx, quota); err != nil {
-		return fmt.Errorf("put quota in force: %w", err)
-	}
-	return nil
 }

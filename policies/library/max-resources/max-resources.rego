@@ -46,11 +46,11 @@ deny contains finding if {
 # What the Pod says for all its containers is held to the ceiling of the Pod.
 deny contains finding if {
 	pods.spec.resources
+	ceilings := quantities.milli_of(input.parameters.pod)
 	some bound, amounts in quantities.resources[pods.field_prefix]
 	some resource, quantity in amounts
-	written := input.parameters.pod[resource]
-	quantity.milli > quantities.of(written).milli
-	finding := of_amount(pods.field_prefix, bound, resource, sprintf("is more than %s", [written]))
+	quantity.milli > ceilings[resource]
+	finding := of_amount(pods.field_prefix, bound, resource, sprintf("is more than %s", [input.parameters.pod[resource]]))
 }
 
 deny contains finding if {

@@ -35,6 +35,12 @@ test_denies_for_the_pod[bound] if {
 	}} with input as fixtures.configured(fixtures.pod_with({"resources": {bound: {"cpu": "6001m", "memory": "9Gi"}}}), ceilings)
 }
 
+test_denies_for_the_pod_what_no_ceiling_can_allow if {
+	spec := fixtures.pod_with({"resources": {"limits": {"cpu": "1"}}})
+	fields := fixtures.fields(max_resources.deny) with input as fixtures.configured(spec, {"container": {}, "pod": {"cpu": "6 cores"}})
+	"spec.podTemplate.spec.resources.limits.cpu" in fields
+}
+
 # The ceiling of a container is not that of all of them.
 test_allows_the_pod_more_than_a_container if {
 	spec := fixtures.pod_with({"resources": {"limits": {"cpu": "6", "memory": "9Gi"}}})

@@ -42,7 +42,7 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("%s projects a %s", [volumes.label(volume), kind]),
 		"field": sprintf("%s.projected.sources[%v].%s", [path, index, kind]),
-		"value": values.given_or(identity, ["audience"], ""),
+		"value": json.marshal(identity),
 	}
 }
 

@@ -10,7 +10,7 @@ test_denies_each[kind] if {
 	projected_identity.deny == {{
 		"message": sprintf(`volume "id" projects a %s`, [kind]),
 		"field": sprintf("spec.podTemplate.spec.volumes[0].projected.sources[1].%s", [kind]),
-		"value": "",
+		"value": `{"path":"x"}`,
 	}} with input as fixtures.sandbox(projecting([{"configMap": {"name": "x"}}, {kind: {"path": "x"}}]))
 }
 
@@ -29,6 +29,15 @@ test_denies_tokens_beyond_the_parameters[note] if {
 	}
 	parameters := {"allowedAudiences": ["vault"], "maxExpirationSeconds": 1200}
 	count(projected_identity.deny) == 1 with input as fixtures.configured(projecting([{"serviceAccountToken": token}]), parameters)
+}
+
+# What was stored before is known by its value: a token that lasts longer is another one.
+test_tells_tokens_apart_by_all_they_have if {
+	values := {finding.value |
+		some seconds in [600, 86400]
+		some finding in projected_identity.deny with input as fixtures.sandbox(projecting([{"serviceAccountToken": {"expirationSeconds": seconds}}]))
+	}
+	count(values) == 2
 }
 
 test_an_audience_allows_tokens_only if {

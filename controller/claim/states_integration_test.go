@@ -301,6 +301,11 @@ func TestNotFoundIsToldLateAndEndsWhenTheObjectComes(t *testing.T) {
 	if told := time.Since(made); told < notFoundAfter { //nolint:forbidigo // As above.
 		t.Errorf("told after %s, want at least %s", told, notFoundAfter)
 	}
+	pass := &scope{claim: makeClaim("claim"), now: e.Clock.Now(), record: &record{}}
+	pass.claim.Namespace = e.Namespace
+	if err := e.reconciler.findBlueprint(t.Context(), pass); err == nil || pass.wake.Sub(pass.now) != time.Minute {
+		t.Errorf("what is not found (%v) is looked for again after %s, should its event be missed, want a minute", err, pass.wake.Sub(pass.now))
+	}
 	e.Create(makePool(func(p *pool) { emptyPool(nil, p) }))
 	e.says(`False/TemplateNotFound: SandboxTemplate "template" not found`)
 	e.Create(makeTemplate())

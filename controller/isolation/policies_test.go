@@ -189,6 +189,7 @@ func TestInternetLeavesOutWhatIsNotTheInternet(t *testing.T) {
 		"the metadata service, IPv6":           {"fd00:ec2::254", false},
 		"carrier-grade NAT":                    {"100.64.0.1", false},
 		"benchmarks":                           {"198.19.0.1", false},
+		"benchmarks, IPv6":                     {"2001:2:0:1::1", false},
 		"loopback":                             {"127.0.0.1", false},
 		"loopback, IPv6":                       {"::1", false},
 		"this network":                         {"0.0.0.0", false},

@@ -35,6 +35,7 @@ func SpecialRanges() []string {
 		"64:ff9b::/96",     // NAT64: any IPv4 address in disguise
 		"64:ff9b:1::/48",   // NAT64 for local use
 		"2001::/32",        // Teredo: any IPv4 address in disguise
+		"2001:2::/48",      // benchmarks
 		"2002::/16",        // 6to4: any IPv4 address in disguise
 		"fc00::/7",         // unique local, and with it metadata services
 		"fe80::/10",        // link-local

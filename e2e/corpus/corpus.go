@@ -27,12 +27,6 @@ var Namespaces = map[string]map[string]string{
 	"unknown":    {"platform.agents.x-k8s.io/tier": "nobody-defined-this"},
 }
 
-// Verdicts of the ValidatingAdmissionPolicies alone; empty when it is not tested.
-const (
-	BackstopDeny  = "deny"
-	BackstopAllow = "allow"
-)
-
 // Evasions are the ways to get past a check that a case may try.
 var Evasions = []string{
 	EvasionInit, EvasionSidecar, EvasionEphemeral, EvasionEmpty, EvasionDuplicate, EvasionCase, EvasionLookAlike,
@@ -107,8 +101,6 @@ type Case struct {
 	Values string
 	// Offline says why no apiserver can be asked; empty when one can.
 	Offline string
-	// Backstop is the verdict of the ValidatingAdmissionPolicies alone.
-	Backstop string
 	// Evasions are those of Evasions that it tries.
 	Evasions []string
 	// Documents are the states of the object, at least one.
@@ -208,7 +200,7 @@ func (c *Case) comment(line string) error {
 		return nil
 	}
 	texts := map[string]*string{
-		"namespace": &c.Namespace, "user": &c.User, "values": &c.Values, "offline": &c.Offline, "backstop": &c.Backstop,
+		"namespace": &c.Namespace, "user": &c.User, "values": &c.Values, "offline": &c.Offline,
 	}
 	lists := map[string]*[]Finding{"expect": &c.Denials, "warn": &c.Warnings}
 	switch {
@@ -244,8 +236,6 @@ func (c *Case) check() error {
 		return fmt.Errorf("there is no namespace %q", c.Namespace)
 	case !slices.Contains([]string{"", "controller"}, c.User):
 		return fmt.Errorf("there is no user %q", c.User)
-	case !slices.Contains([]string{"", BackstopDeny, BackstopAllow}, c.Backstop):
-		return fmt.Errorf("backstop is %q: write deny or allow", c.Backstop)
 	}
 	return nil
 }

@@ -23,7 +23,6 @@ func TestAFileThatSaysNothingClearIsRefused(t *testing.T) {
 		"an unknown namespace":    {"sandbox/allow/a.yaml", "# Tries.\n# namespace: lax\n" + object, `no namespace "lax"`},
 		"an unknown evasion":      {"sandbox/allow/a.yaml", "# Tries.\n# evasion: init, magic\n" + object, `no evasion "magic"`},
 		"an unknown user":         {"sandbox/allow/a.yaml", "# Tries.\n# user: root\n" + object, `no user "root"`},
-		"an unknown verdict":      {"sandbox/allow/a.yaml", "# Tries.\n# backstop: maybe\n" + object, "write deny or allow"},
 		"no YAML":                 {"sandbox/allow/a.yaml", "# Tries.\na: [", "sandbox/allow/a.yaml"},
 	}
 	for name, tc := range cases {

@@ -34,9 +34,10 @@ const (
 	pace = 20 * time.Millisecond
 	// outstanding is how many of them may wait for their answer at the same time.
 	outstanding = 16
-	// fewest requests that say anything about what happened meanwhile: those of a second,
-	// as a replica that was killed may be back after two.
-	fewest = 50
+	// fewest requests that say anything about what happened meanwhile.
+	fewest = 100
+	// fewestOfAKill are those of a second, as a process that was killed may be back after two.
+	fewestOfAKill = 50
 	// quickRotation is an argument of the webhook: no story waits for minutes.
 	quickRotation = "webhook.extraArgs[0]=--certificate-overlap=2s"
 )
@@ -69,7 +70,7 @@ func TestWhateverHappensToTheWebhookAdmissionAnswers(t *testing.T) {
 		} {
 			report := load.During(ctx, t, act.do)
 			t.Logf("round %d, %s: %s", round+1, act.name, report)
-			mustAnswer(t, act.name, report)
+			mustAnswer(t, act.name, report, fewest)
 			for _, wrong := range report.With(kit.Wrong) {
 				t.Errorf("%s: refused in error: %s", act.name, wrong.Why)
 			}
@@ -92,7 +93,7 @@ func killProcess(ctx context.Context, t *testing.T, load kit.Load) {
 		cluster.AwaitWebhook(ctx, t)
 	})
 	t.Logf("SIGKILL: %s; the Service named the replica for %s more", report, unlisted.Sub(killed).Round(time.Millisecond))
-	mustAnswer(t, "SIGKILL", report)
+	mustAnswer(t, "SIGKILL", report, fewestOfAKill)
 	for _, wrong := range report.With(kit.Wrong) {
 		if wrong.End.Before(killed) || wrong.Begin.After(unlisted) {
 			t.Errorf("SIGKILL: refused in error %s later, when the Service knew: %s", wrong.Begin.Sub(killed), wrong.Why)
@@ -104,17 +105,25 @@ func killProcess(ctx context.Context, t *testing.T, load kit.Load) {
 // and what it is answering when its process is killed is lost.
 func deleteByForce(ctx context.Context, t *testing.T, load kit.Load) {
 	t.Helper()
+	var deleted, gone time.Time
 	report := load.During(ctx, t, func() {
 		victim := cluster.WebhookPods(ctx, t)[0]
+		deleted = clock.RealClock{}.Now()
 		if err := cluster.Delete(ctx, &victim, client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
 		awaitUnlisted(ctx, t, &victim)
 		kit.Eventually(ctx, t, "its process is gone", func(context.Context) error { return kit.Gone(&victim) })
+		gone = clock.RealClock{}.Now()
 		cluster.AwaitWebhook(ctx, t)
 	})
 	t.Logf("deletion by force: %s", report)
-	mustAnswer(t, "deletion by force", report)
+	mustAnswer(t, "deletion by force", report, fewest)
+	for _, wrong := range report.With(kit.Wrong) {
+		if wrong.End.Before(deleted) || wrong.Begin.After(gone) {
+			t.Errorf("deletion by force: refused in error %s after it, when the process was gone: %s", wrong.Begin.Sub(deleted), wrong.Why)
+		}
+	}
 	if wrong := report.With(kit.Wrong); len(wrong) > outstanding {
 		t.Errorf("deletion by force: %d requests were refused in error, %d can be under way at once; the last: %s",
 			len(wrong), outstanding, wrong[len(wrong)-1].Why)
@@ -146,7 +155,7 @@ func upgradeWebhook(ctx context.Context, t *testing.T, release kit.Helm, round i
 
 // mustAnswer fails the story when a request was admitted unchecked, or when there were
 // too few to prove anything.
-func mustAnswer(t *testing.T, act string, report *kit.Report) {
+func mustAnswer(t *testing.T, act string, report *kit.Report, fewest int) {
 	t.Helper()
 	for _, unchecked := range report.With(kit.Unchecked) {
 		t.Errorf("%s: admitted unchecked: %s", act, unchecked.Why)

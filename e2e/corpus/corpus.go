@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -238,6 +239,21 @@ func (c *Case) check() error {
 		return fmt.Errorf("there is no user %q", c.User)
 	}
 	return nil
+}
+
+// Differences compares the causes of a refusal with the findings that a case states: those
+// that are missing, and the causes that nobody stated.
+func (c *Case) Differences(causes []metav1.StatusCause) (missing []Finding, unstated []metav1.StatusCause) {
+	unstated = slices.Clone(causes)
+	for _, want := range c.Denials {
+		i := slices.IndexFunc(unstated, func(cause metav1.StatusCause) bool { return want.Is(string(cause.Type), cause.Field) })
+		if i < 0 {
+			missing = append(missing, want)
+			continue
+		}
+		unstated = slices.Delete(unstated, i, i+1)
+	}
+	return missing, unstated
 }
 
 // Compare orders findings by field, then rule.

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -104,6 +105,12 @@ func newGuarded(t *testing.T, r rendered) *guarded {
 		if err := admin.Create(t.Context(), object); err != nil {
 			t.Fatalf("make %T %s: %v", object, object.GetName(), err)
 		}
+	}
+	err = apiserver.AwaitAccess(t.Context(), admin, authorizationv1.SubjectAccessReviewSpec{
+		User: "jane", ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Group: "agents.x-k8s.io", Resource: "sandboxes"},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	g := &guarded{warned: &warnings{}}
 	config := rest.CopyConfig(server.As("jane"))

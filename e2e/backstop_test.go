@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -296,6 +297,7 @@ func TestTierIsGivenByThePlatformTeam(t *testing.T) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: namespaces.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "lead"}},
 	})
+	cluster.AwaitAccess(ctx, t, "lead", authorizationv1.ResourceAttributes{Verb: "create", Resource: "namespaces"})
 	lead, err := cluster.As("lead")
 	if err != nil {
 		t.Fatal(err)
@@ -332,6 +334,12 @@ func tenantOf(ctx context.Context, t *testing.T, ns string) client.Client {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "debug"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "tenant-" + ns}},
 	})
+	for _, may := range []authorizationv1.ResourceAttributes{
+		{Namespace: ns, Verb: "create", Group: rbacv1.GroupName, Resource: "rolebindings"},
+		{Namespace: ns, Verb: "update", Resource: "pods", Subresource: "ephemeralcontainers"},
+	} {
+		cluster.AwaitAccess(ctx, t, "tenant-"+ns, may)
+	}
 	tenant, err := cluster.As("tenant-" + ns)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,5 +127,7 @@ func installRole(ctx context.Context, c client.Client) error {
 			return fmt.Errorf("role of the controller: %w", err)
 		}
 	}
-	return nil
+	return AwaitAccess(ctx, c, authorizationv1.SubjectAccessReviewSpec{
+		Groups: []string{Controllers}, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods"},
+	})
 }

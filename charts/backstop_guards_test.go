@@ -66,6 +66,7 @@ func TestLabelsOfTheControllers(t *testing.T) {
 	}
 	plain := meta("Pod", ", labels: {app: a}", "")
 	ours := labelled("Pod", keys.SandboxNameHash, "00000000")
+	handedOver := labelled("Pod", keys.Adoptable, "true")
 	checkGuards(t, map[string]guard{
 		"a Pod that joins a Sandbox's Service": {write{resource: podResource, object: ours}, "reserved-metadata"},
 		"a Pod that picks an egress profile":   {write{resource: podResource, object: labelled("Pod", keys.EgressProfile, "public")}, "reserved-metadata"},
@@ -86,7 +87,13 @@ func TestLabelsOfTheControllers(t *testing.T) {
 		"a label of the user's own":       {write{resource: podResource, object: plain}, ""},
 		"a domain that looks like ours":   {write{resource: podResource, object: labelled("Pod", "notagents.x-k8s.io/a", "x")}, ""},
 		"no label at all":                 {write{resource: podResource, object: meta("Pod", "", "")}, ""},
-		"a hand-over by its user":         {write{resource: podResource, object: labelled("Pod", keys.Adoptable, "true")}, ""},
+		"a hand-over by its user":         {write{resource: podResource, object: handedOver}, ""},
+		"one in a tier that allows it":    {write{resource: podResource, object: handedOver, tier: "trusted"}, ""},
+		"one in a tier that refuses it":   {write{resource: podResource, object: handedOver, tier: "restricted"}, "reserved-metadata"},
+		"one in a tier that is none":      {write{resource: podResource, object: handedOver, tier: "lax"}, "reserved-metadata"},
+		"one that comes with an update":   {write{resource: podResource, object: handedOver, old: plain, tier: "restricted"}, "reserved-metadata"},
+		"one that stays":                  {write{resource: podResource, object: handedOver, old: handedOver, tier: "restricted"}, ""},
+		"one that is taken back":          {write{resource: podResource, object: plain, old: handedOver, tier: "restricted"}, ""},
 		"a user's label beside ours":      {write{resource: podResource, object: strings.Replace(ours, "app: a", "app: b", 1), old: ours}, ""},
 		"a kubelet's status beside ours":  {write{user: "system:node:one", resource: "pods/status.v1.", object: ours, old: ours}, ""},
 		"our controller":                  {write{user: ourController, resource: podResource, object: ours}, ""},
@@ -95,6 +102,17 @@ func TestLabelsOfTheControllers(t *testing.T) {
 		"a restore tool with the right":   {write{may: "bypass backstop/labels", resource: podResource, object: ours}, ""},
 		"one with another right":          {write{may: "bypass backstop/pods", resource: podResource, object: ours}, "reserved-metadata"},
 	})
+}
+
+// Whoever hands something over where nothing is adopted hears why, and that the tier says so.
+func TestARefusedHandOverNamesTheTier(t *testing.T) {
+	pod := meta("Pod", fmt.Sprintf(", labels: {%s: %q}", keys.Adoptable, "true"), "")
+	got := refusals(t, backstop(t, render(t, elsewhere)), write{resource: podResource, object: pod, tier: "restricted"})
+	want := []string{"reserved-metadata: metadata.labels[" + keys.Adoptable + "] (true): tier restricted allows no adoption. " +
+		"Fix: Leave the label out; the Sandbox makes what it needs itself."}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("refused with (-want +got):\n%s", diff)
+	}
 }
 
 func TestOwnersAndNamesOfOurKinds(t *testing.T) {

@@ -90,19 +90,20 @@ func TestTiersAreAsDecided(t *testing.T) {
 	both := []string{"Sandbox", "SandboxClaim"}
 	want := map[string]config.Tier{
 		"trusted": {
-			PodSecurity: config.PodSecurity{Deny: "baseline", Version: "v1.37"}, Creates: both, Hardening: hardening(config.Default),
+			PodSecurity: config.PodSecurity{Deny: "baseline", Version: "v1.37"}, Creates: both, Adoption: config.AdoptionAllow, Hardening: hardening(config.Default),
 			Egress: config.TierEgress{Profile: "public", Allowed: []string{"none", "dns-only"}},
 		},
 		"standard": {
 			PodSecurity:      config.PodSecurity{Deny: "baseline", Warn: "restricted", Version: "v1.37"},
 			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata")},
-			DropCapabilities: []string{"NET_RAW"}, Creates: both, Hardening: hardening(config.Default),
+			DropCapabilities: []string{"NET_RAW"}, Creates: both, Adoption: config.AdoptionAllow, Hardening: hardening(config.Default),
 			Egress: config.TierEgress{Profile: "public", Allowed: []string{"none", "dns-only"}},
 		},
 		"restricted": {
 			PodSecurity:      config.PodSecurity{Deny: "restricted", Version: "v1.37"},
 			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true, Floor: "gvisor"},
-			DropCapabilities: []string{"ALL"}, Creates: []string{"SandboxClaim"}, Hardening: hardening(config.Require),
+			DropCapabilities: []string{"ALL"}, Creates: []string{"SandboxClaim"}, Adoption: config.AdoptionRefuse,
+			Hardening: hardening(config.Require),
 			Resources: config.Resources{
 				Requests: amounts("100m", "128Mi", "256Mi"), Limits: amounts("2", "2Gi", "4Gi"), Max: amounts("8", "16Gi", "32Gi"),
 			},

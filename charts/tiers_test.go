@@ -48,6 +48,7 @@ var tierSettings = [][2]string{
 	{"egress.reopened", "`Refuse` or `Report`: what happens when a NetworkPolicy opens more than the ceiling all the same; empty starts no Pod that it selects"},
 	{"ingress", "`router` or `namespace`: who may connect; empty is the router, and the namespace for a Sandbox with a Service"},
 	{"creates", "kinds that tenants create"},
+	{"adoption", "`Allow` or `Refuse`: whether tenants may hand over Pods, Services and volume claims of their own by the label `agents.x-k8s.io/adoptable`; empty allows it"},
 }
 
 // defaultTiers are those of values.yaml.

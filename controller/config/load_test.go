@@ -96,6 +96,8 @@ func TestParse(t *testing.T) {
 			"none: {}", "none: {rules: [{ports: [{port: 443}]}]}", []string{"egressProfiles[none].rules[0]", "would allow everything"},
 		},
 		"a kind that nobody can create":   {"[Sandbox, SandboxClaim]", "[Pod]", []string{"creates[0]", "Pod", "SandboxClaim"}},
+		"no adoption":                     {"    creates", "    adoption: Refuse\n    creates", nil},
+		"an adoption that nobody knows":   {"    creates", "    adoption: Never\n    creates", []string{"tiers[standard].adoption", "Never", "Allow", "Refuse"}},
 		"a domain of labels that is none": {"router: {", "claims: {labelDomains: [Team!]}\nrouter: {", []string{"claims.labelDomains[0]", "Team!", "lowercase"}},
 		"a domain of labels":              {"router: {", "claims: {labelDomains: [team.example.com]}\nrouter: {", nil},
 		"a router without labels":         {"podLabels: {app: sandbox-router}", "podLabels: {}", []string{"router.podLabels"}},

@@ -44,6 +44,9 @@ func (p *Platform) validateTier(t Tier, at *field.Path) field.ErrorList {
 			errs = append(errs, field.NotSupported(at.Child("creates").Index(i), kind, kinds))
 		}
 	}
+	if modes := []Adoption{"", AdoptionAllow, AdoptionRefuse}; !slices.Contains(modes, t.Adoption) {
+		errs = append(errs, field.NotSupported(at.Child("adoption"), t.Adoption, modes[1:]))
+	}
 	return errs
 }
 

@@ -36,7 +36,20 @@ type Tier struct {
 	Ingress string `json:"ingress,omitempty"`
 	// Creates are the kinds that tenants may create: Sandbox, SandboxClaim.
 	Creates []string `json:"creates"`
+	// Adoption says whether tenants may hand Pods, Services and volume claims of their own
+	// over to Sandboxes by the label adoptable. Empty means AdoptionAllow.
+	Adoption Adoption `json:"adoption,omitempty"`
 }
+
+// Adoption is what a tier does about objects that tenants hand over to Sandboxes.
+type Adoption string
+
+const (
+	// AdoptionAllow takes what a tenant hands over.
+	AdoptionAllow Adoption = "Allow"
+	// AdoptionRefuse takes only what the controllers have marked themselves.
+	AdoptionRefuse Adoption = "Refuse"
+)
 
 // PodSecurity names Pod Security levels: privileged, baseline or restricted.
 type PodSecurity struct {

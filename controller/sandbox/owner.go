@@ -8,6 +8,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
@@ -37,7 +38,8 @@ func controllerRef(sandbox *agentsv1beta1.Sandbox) metav1.OwnerReference {
 
 // mayAdopt says why an object that the Sandbox does not control may not become its
 // own; nil when it may.
-func mayAdopt(kind string, object metav1.Object, sandbox *agentsv1beta1.Sandbox) error {
+func (s *scope) mayAdopt(kind string, object metav1.Object) error {
+	sandbox := s.sandbox
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		return userErrorf("%s %q is owned by %s/%s (UID: %s), not by sandbox %q",
 			kind, object.GetName(), owner.Kind, owner.Name, owner.UID, sandbox.Name)
@@ -45,10 +47,19 @@ func mayAdopt(kind string, object metav1.Object, sandbox *agentsv1beta1.Sandbox)
 	if object.GetDeletionTimestamp() != nil {
 		return userErrorf("cannot adopt unowned %s %q: it is being deleted; ours is made once it is gone", kind, object.GetName())
 	}
-	labels := object.GetLabels()
-	if labels[keys.Adoptable] == "true" || labels[keys.SandboxNameHash] == keys.NameHash(sandbox.Name) {
+	if s.handedOver(object) || object.GetLabels()[keys.SandboxNameHash] == keys.NameHash(sandbox.Name) {
 		return nil
+	}
+	if object.GetLabels()[keys.Adoptable] == "true" {
+		return userErrorf("cannot adopt unowned %s %q: the tier of the namespace allows no adoption, so the label %q (\"true\") hands nothing over: delete it, and ours is made",
+			kind, object.GetName(), keys.Adoptable)
 	}
 	return userErrorf("cannot adopt unowned %s %q: missing required pool authorization label (%q) or sandbox tracking label (%q)",
 		kind, object.GetName(), keys.Adoptable, keys.SandboxNameHash)
+}
+
+// handedOver says whether a user gives the object to whichever Sandbox asks for it, in a
+// tier where users may.
+func (s *scope) handedOver(object metav1.Object) bool {
+	return object.GetLabels()[keys.Adoptable] == "true" && s.tier.Adoption != config.AdoptionRefuse
 }

@@ -7,16 +7,19 @@ package sandbox
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
 const cannotAdopt = `missing required pool authorization label ("agents.x-k8s.io/adoptable") or sandbox tracking label ("agents.x-k8s.io/sandbox-name-hash")`
@@ -91,6 +94,45 @@ func TestPodInOurPlace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// In a tier without adoption the label of a user hands nothing over: the Pod, the Service
+// and the volume claim stay as they are, and Ready says why.
+func TestNothingIsHandedOverInATierWithoutAdoption(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t, func(e *environment) {
+		tier := e.platform.Tiers["standard"]
+		tier.Adoption = config.AdoptionRefuse
+		e.platform.Tiers["standard"] = tier
+	})
+	pod := makePod("box", likeOurs, labelled(keys.Adoptable, "true"))
+	service, claim := storableService(adoptableService), storableClaim("data-volume")
+	service.Name = "service"
+	claim.SetLabels(map[string]string{keys.Adoptable: "true"})
+	e.Create(pod, service, claim)
+	const refused = `: the tier of the namespace allows no adoption, so the label "agents.x-k8s.io/adoptable" ("true") hands nothing over: delete it, and ours is made`
+	for name, tc := range map[string]struct {
+		edit func(*agentsv1beta1.Sandbox)
+		what string
+	}{
+		"box":     {func(*agentsv1beta1.Sandbox) {}, `pod "box"`},
+		"service": {withService(true), `service "service"`},
+		"volume":  {func(s *agentsv1beta1.Sandbox) { withVolume("data")(s); withClaimSpec(s) }, `persistentvolumeclaim "data-volume"`},
+	} {
+		sandbox := makeSandbox(tc.edit)
+		sandbox.Name = name
+		e.Create(sandbox)
+		e.Eventually(name+" says that it adopts nothing", func() error {
+			ready := meta.FindStatusCondition(e.sandbox(name).Status.Conditions, agentsv1beta1.ConditionReady)
+			if ready == nil || !strings.Contains(ready.Message, "cannot adopt unowned "+tc.what+refused) {
+				return fmt.Errorf("it says %+v", ready)
+			}
+			return nil
+		})
+	}
+	e.untouched(pod, &corev1.Pod{})
+	e.untouched(service, &corev1.Service{})
+	e.untouched(claim, &corev1.PersistentVolumeClaim{})
 }
 
 // The annotation pod-name of a tenant is no way to somebody else's Pod.

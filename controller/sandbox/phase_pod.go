@@ -175,7 +175,7 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope) error {
 	if s.squatter == nil { // it went, and the next pass makes ours
 		return apierrors.NewNotFound(corev1.Resource("pods"), s.sandbox.Name)
 	}
-	if err := mayAdopt("pod", s.squatter, s.sandbox); err != nil {
+	if err := s.mayAdopt("pod", s.squatter); err != nil {
 		return err
 	}
 	return r.adoptPod(ctx, s)

@@ -40,7 +40,7 @@ func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, want *corev1.Per
 		if err := claimGoing(s, found); err != nil || found.DeletionTimestamp != nil {
 			return err
 		}
-	} else if err := errors.Join(mayAdopt("persistentvolumeclaim", found, s.sandbox), mayInherit(found, s.sandbox)); err != nil {
+	} else if err := errors.Join(s.mayAdopt("persistentvolumeclaim", found), s.mayInherit(found)); err != nil {
 		return err
 	}
 	taken := found.DeepCopy()

@@ -53,7 +53,7 @@ func decidePod(s *scope) (podAction, error) {
 	if s.squatter == nil {
 		return podCreate, nil
 	}
-	if err := mayAdopt("pod", s.squatter, s.sandbox); err != nil {
+	if err := s.mayAdopt("pod", s.squatter); err != nil {
 		return podNone, err
 	}
 	return podAdopt, nil

@@ -58,6 +58,18 @@ func TestDecidePod(t *testing.T) {
 		"there is one tracked for another":      {scope: makeScope(makeSandbox(), squatting(makePod("box", labelled(keys.SandboxNameHash, keys.NameHash("other"))))), err: unauthorised},
 		"there is one to adopt":                 {scope: makeScope(makeSandbox(), squatting(makePod("box", labelled(keys.Adoptable, "true")))), want: podAdopt},
 		"there is one tracked for this Sandbox": {scope: makeScope(makeSandbox(), squatting(makePod("box", labelled(keys.SandboxNameHash, keys.NameHash("box"))))), want: podAdopt},
+		"there is one to adopt where the tier allows it": {
+			scope: makeScope(makeSandbox(), squatting(makePod("box", labelled(keys.Adoptable, "true"))), adopting(config.AdoptionAllow)), want: podAdopt,
+		},
+		"there is one to adopt where the tier refuses it": {
+			scope: makeScope(makeSandbox(), squatting(makePod("box", labelled(keys.Adoptable, "true"))), adopting(config.AdoptionRefuse)),
+			err: `cannot adopt unowned pod "box": the tier of the namespace allows no adoption, so the label "agents.x-k8s.io/adoptable" ("true") ` +
+				`hands nothing over: delete it, and ours is made`,
+		},
+		"there is one tracked for this Sandbox where the tier refuses hand-overs": {
+			scope: makeScope(makeSandbox(), squatting(makePod("box", labelled(keys.SandboxNameHash, keys.NameHash("box")))), adopting(config.AdoptionRefuse)),
+			want:  podAdopt,
+		},
 		"there is one to adopt that is deleted": {
 			scope: makeScope(makeSandbox(), squatting(makePod("box", labelled(keys.Adoptable, "true"), deletedAt(noon())))),
 			err:   `cannot adopt unowned pod "box": it is being deleted; ours is made once it is gone`,
@@ -74,6 +86,11 @@ func TestDecidePod(t *testing.T) {
 			}
 		})
 	}
+}
+
+// adopting gives the tier that adoption.
+func adopting(adoption config.Adoption) func(*scope) {
+	return func(s *scope) { s.tier.Adoption = adoption }
 }
 
 func textOf(err error) string {

@@ -50,7 +50,7 @@ func decideService(s *scope) (serviceAction, error) {
 	case whose == unowned && wish == nil:
 		return serviceNone, nil
 	}
-	if err := mayAdopt("service", found, s.sandbox); err != nil {
+	if err := s.mayAdopt("service", found); err != nil {
 		return serviceNone, err
 	}
 	if ip := found.Spec.ClusterIP; ip != corev1.ClusterIPNone && ip != "" {

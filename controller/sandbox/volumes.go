@@ -15,6 +15,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
 const volumeRetentionRetain = "Retain"
@@ -76,17 +77,20 @@ func holdsClaim(claim *corev1.PersistentVolumeClaim, sandbox *agentsv1beta1.Sand
 
 // mayInherit says why a claim that an earlier Sandbox of the name left behind may not
 // become this one's: its files are for whoever made that one.
-func mayInherit(claim *corev1.PersistentVolumeClaim, sandbox *agentsv1beta1.Sandbox) error {
-	if claim.Labels[keys.RetainedBy] == "" || claim.Labels[keys.Adoptable] == "true" {
+func (s *scope) mayInherit(claim *corev1.PersistentVolumeClaim) error {
+	if claim.Labels[keys.RetainedBy] == "" || s.handedOver(claim) {
 		return nil
 	}
-	creator := keys.CreatorKey(sandbox.Annotations[keys.Creator])
-	if creator != "" && claim.Labels[keys.RetainedFor] == creator {
+	by := s.sandbox.Annotations[keys.Creator]
+	if creator := keys.CreatorKey(by); creator != "" && claim.Labels[keys.RetainedFor] == creator {
 		return nil
+	}
+	remedy := fmt.Sprintf("delete it, or hand it over by the label %q: \"true\"", keys.Adoptable)
+	if s.tier.Adoption == config.AdoptionRefuse {
+		remedy = "delete it: the tier of the namespace allows no adoption"
 	}
 	return userErrorf("persistentvolumeclaim %q was retained for the creator of an earlier sandbox %q, who is not that of this one "+
-		"(annotation %q: %q): delete it, or hand it over by the label %q: \"true\"",
-		claim.Name, sandbox.Name, keys.Creator, sandbox.Annotations[keys.Creator], keys.Adoptable)
+		"(annotation %q: %q): %s", claim.Name, s.sandbox.Name, keys.Creator, by, remedy)
 }
 
 // takeClaim makes a claim the Sandbox's, owned by it or, to be retained, by nobody, and

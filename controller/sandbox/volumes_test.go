@@ -13,6 +13,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
 func TestBuildClaim(t *testing.T) {
@@ -70,20 +71,25 @@ func TestMayInherit(t *testing.T) {
 	cases := map[string]struct {
 		claim   *corev1.PersistentVolumeClaim
 		creator string
+		tier    config.Adoption
 		may     bool
 	}{
-		"what the same creator left behind":           {left("earlier", "ann"), "ann", true},
-		"what somebody else left behind":              {left("earlier", "bob"), "ann", false},
-		"what nobody knows who left behind":           {left("earlier", ""), "ann", false},
-		"somebody's, for a creator whom nobody knows": {left("earlier", "ann"), "", false},
-		"nobody's, for nobody":                        {left("earlier", ""), "", false},
-		"what somebody else hands over":               {handedOver, "ann", true},
-		"a claim that was never retained":             {left("", ""), "ann", true},
+		"what the same creator left behind":                       {left("earlier", "ann"), "ann", "", true},
+		"what the same creator left behind, without adoption":     {left("earlier", "ann"), "ann", config.AdoptionRefuse, true},
+		"what somebody else left behind":                          {left("earlier", "bob"), "ann", "", false},
+		"what nobody knows who left behind":                       {left("earlier", ""), "ann", "", false},
+		"somebody's, for a creator whom nobody knows":             {left("earlier", "ann"), "", "", false},
+		"nobody's, for nobody":                                    {left("earlier", ""), "", "", false},
+		"what somebody else hands over":                           {handedOver, "ann", "", true},
+		"what somebody else hands over in a tier that allows it":  {handedOver, "ann", config.AdoptionAllow, true},
+		"what somebody else hands over in a tier that refuses it": {handedOver, "ann", config.AdoptionRefuse, false},
+		"a claim that was never retained":                         {left("", ""), "ann", "", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			sandbox := makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Annotations = map[string]string{keys.Creator: tc.creator} })
-			if err := mayInherit(tc.claim, sandbox); (err == nil) != tc.may {
+			s := makeScope(makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Annotations = map[string]string{keys.Creator: tc.creator} }))
+			s.tier.Adoption = tc.tier
+			if err := s.mayInherit(tc.claim); (err == nil) != tc.may {
 				t.Errorf("mayInherit() = %v, want allowed: %t", err, tc.may)
 			}
 		})

@@ -106,6 +106,13 @@ The tiers by name as a CEL list.
 {{- end -}}
 
 {{/*
+The tier of the request's namespace.
+*/}}
+{{- define "agent-sandbox.backstopTier" -}}
+namespaceObject.metadata.?labels[?'platform.agents.x-k8s.io/tier'].orValue({{ .Values.platform.defaultTier | toJson }})
+{{- end -}}
+
+{{/*
 Whether a rule of the library denies, as text or nothing. Call with (dict "root" $ "rule" ID).
 */}}
 {{- define "agent-sandbox.denies" -}}

@@ -6,6 +6,7 @@
 package claim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,11 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
@@ -48,6 +51,69 @@ func TestNotFoundIsNeverToldOfWhatComesInTheSameMillisecond(t *testing.T) {
 	if len(got) == 0 || slices.ContainsFunc(got, func(reason string) bool { return strings.HasSuffix(reason, "NotFound") }) {
 		t.Errorf("claims said %v, want nothing of what was not found", got)
 	}
+}
+
+// The caches show the pool or its template as late as they like: what the apiserver has
+// is found there, and its claim is served.
+func TestNotFoundIsNeverToldOfWhatTheCacheHasNotSeenYet(t *testing.T) {
+	t.Parallel()
+	cases := map[string][]string{
+		"the pool is not seen":     {"sandboxwarmpools"},
+		"the template is not seen": {"sandboxtemplates"},
+		"neither is seen":          {"sandboxwarmpools", "sandboxtemplates"},
+	}
+	for name, unseen := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			late := apiserver.NewLag(1, 10_000*time.Hour, 0).Of(unseen...)
+			e := newEnvironment(t, func(e *environment) { e.Lag = late })
+			said := e.reasons()
+			e.Create(makeClaim("claim"))
+			e.Eventually("the claim is seen", func() error { return e.seen("claim") })
+			late.Begin()
+			e.pool(emptyPool)
+			for range 3 { // those before the time for it are over read the cache alone
+				e.jump("claim", notFoundAfter/2)
+			}
+			e.says(saysNotReady)
+			if diff := cmp.Diff([]string{ReasonSandboxNotReady}, said()); diff != "" {
+				t.Errorf("reasons of the claim (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(unseen, e.unseen()); diff != "" {
+				t.Errorf("what the cache lacks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// seen says whether the controller has worked on the claim.
+func (e *environment) seen(claim string) error {
+	known := &e.reconciler.memory
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if known.records[e.Key(claim)] == nil {
+		return errors.New("nobody has worked on it")
+	}
+	return nil
+}
+
+// unseen tells which of the pool and the template the controller's cache does not show.
+func (e *environment) unseen() []string {
+	e.Helper()
+	var missing []string
+	for _, object := range []struct {
+		name, resource string
+		like           client.Object
+	}{{"pool", "sandboxwarmpools", &pool{}}, {"template", "sandboxtemplates", &template{}}} {
+		err := e.reconciler.client.Get(e.Context(), e.Key(object.name), object.like, lookup.Glance)
+		if client.IgnoreNotFound(err) != nil {
+			e.Fatal(err)
+		}
+		if err != nil {
+			missing = append(missing, object.resource)
+		}
+	}
+	return missing
 }
 
 // reversed creates a claim, its pool and the pool's template, each without waiting for

@@ -325,15 +325,7 @@ func TestAClaimWhoseSandboxWasDeletedSaysSoAndTakesNoOther(t *testing.T) {
 	e.restart()
 	stock.offers(1, 1)
 	e.jump("claim", 0)
-	e.Eventually("the new controller has looked", func() error {
-		known := &e.reconciler.memory
-		known.mu.Lock()
-		defer known.mu.Unlock()
-		if known.records[e.Key("claim")] == nil {
-			return errors.New("it has not")
-		}
-		return nil
-	})
+	e.Eventually("the new controller has looked", func() error { return e.seen("claim") })
 	e.stop() // it ends what it has begun
 	e.says(saysMissing)
 	if owner := stock.member("pool-2").OwnerReferences[0]; owner.Name != stock.pool.Name {

@@ -5,10 +5,13 @@ package apiserver
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +24,8 @@ import (
 type Lag struct {
 	most   time.Duration
 	breaks float64
+	// resources are those whose watches are late; nil for all.
+	resources []string
 
 	mu     sync.Mutex
 	random *rand.Rand
@@ -32,6 +37,18 @@ type Lag struct {
 // watch. Nothing is late before Begin.
 func NewLag(seed uint64, most time.Duration, breaks float64) *Lag {
 	return &Lag{random: rand.New(rand.NewPCG(seed, seed)), most: most, breaks: breaks} //nolint:gosec // The plan must be repeatable.
+}
+
+// Of lets only the watches of those resources be late, so that a test knows what the
+// caches lack. It returns the Lag, and must come before the controllers start.
+func (l *Lag) Of(resources ...string) *Lag {
+	l.resources = resources
+	return l
+}
+
+// concerns says whether what answers a request may be late.
+func (l *Lag) concerns(request *http.Request) bool {
+	return request.URL.Query().Get("watch") == "true" && (l.resources == nil || slices.Contains(l.resources, path.Base(request.URL.Path)))
 }
 
 // Begin lets events be late from now on. Controllers that are started before fill their
@@ -68,13 +85,13 @@ type lagging struct {
 // RoundTrip implements http.RoundTripper.
 func (t *lagging) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
-	if err != nil || request.URL.Query().Get("watch") != "true" || response.StatusCode != http.StatusOK {
+	if err != nil || !t.lag.concerns(request) || response.StatusCode != http.StatusOK {
 		return response, err
 	}
 	reader, writer := io.Pipe()
 	source := response.Body
 	response.Body = delayed{Reader: reader, ends: []io.Closer{source, reader}}
-	go t.lag.forward(source, writer)
+	go t.lag.forward(request.Context(), source, writer)
 	return response, nil
 }
 
@@ -89,15 +106,18 @@ type late struct {
 }
 
 // forward hands on one event after the other, late.
-func (l *Lag) forward(from io.ReadCloser, to *io.PipeWriter) {
+func (l *Lag) forward(ctx context.Context, from io.ReadCloser, to *io.PipeWriter) {
 	events := make(chan late, window)
 	go l.receive(from, events)
 	var failure error
 	for event := range events {
-		if wait := event.due.Sub(clock.RealClock{}.Now()); wait > 0 {
-			<-clock.RealClock{}.After(wait)
+		select {
+		case <-clock.RealClock{}.After(event.due.Sub(clock.RealClock{}.Now())):
+			_, failure = to.Write(event.line)
+		case <-ctx.Done(): // nobody watches any more
+			failure = ctx.Err()
 		}
-		if _, failure = to.Write(event.line); failure != nil || event.last {
+		if failure != nil || event.last {
 			break
 		}
 	}

@@ -4,6 +4,10 @@
 package blueprint
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -67,6 +71,20 @@ func Stale(sandbox *agentsv1beta1.Sandbox, template *extensionsv1beta1.SandboxTe
 		return false, err
 	}
 	return comparison.Stale(sandbox)
+}
+
+// Form is a hash of all that a Comparison looks at: of Sandboxes of one form it says the
+// same. It fails only for a Sandbox that cannot be written as JSON.
+func Form(sandbox *agentsv1beta1.Sandbox) (string, error) {
+	text, err := json.Marshal([]any{
+		sandbox.Labels[keys.SandboxTemplateRefHash], sandbox.Labels[keys.SandboxTemplateHash], sandbox.Annotations[keys.SandboxTemplateRef],
+		&sandbox.Spec.SandboxBlueprint,
+	})
+	if err != nil {
+		return "", fmt.Errorf("hash the Sandbox: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return string(sum[:]), nil
 }
 
 // Matches says whether a Sandbox is, in its whole spec, the one that would be made.

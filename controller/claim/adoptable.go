@@ -64,8 +64,17 @@ func handable(sandbox *agentsv1beta1.Sandbox) bool {
 func memberOf(sandbox *agentsv1beta1.Sandbox, pool string) candidates.Member {
 	return candidates.Member{
 		Namespace: sandbox.Namespace, Name: sandbox.Name, UID: sandbox.UID, Version: sandbox.ResourceVersion,
-		Pool: pool, Created: sandbox.CreationTimestamp.Time, Usable: usable(sandbox),
+		Pool: pool, Form: formOf(sandbox), Created: sandbox.CreationTimestamp.Time, Usable: usable(sandbox),
 	}
+}
+
+// formOf is the form of a Sandbox. One that has none is alike to no other.
+func formOf(sandbox *agentsv1beta1.Sandbox) string {
+	form, err := blueprint.Form(sandbox)
+	if err != nil {
+		return string(sandbox.UID)
+	}
+	return form
 }
 
 // podOf is what the index learns of a Sandbox's Pod.

@@ -27,7 +27,32 @@
 //     the apiserver whether the claim has one (barrier.go). A cache that lags can
 //     therefore delay a decision and never change it.
 //
+// # What a claim gets
+//
+// What the Sandbox itself says is true at the moment at which it becomes the claim's, since
+// the write is locked by the version that was judged: it is the pool's, Ready, has an
+// address, and neither ends nor is suspended.
+//
+// Under Recreate and RollingUpdate it is what the template described at a moment after the
+// claim was made: the template is read from the apiserver before the write. Who changes a
+// template and then makes a claim never gets what was made before, however far the caches
+// are behind. A change while the claim is being served may come too late for it.
+//
+// The strategy of the pool, the tier, the rules, the readiness of the Pod and the health
+// of its node are as this process has seen them: what was shown to it before the claim was
+// made is heeded. When a Pod ceases to be ready, the Sandbox soon says so itself, and the
+// lock refuses the write.
+//
 // # Decisions
+//
+// 2026-11-30: The live read of the template is the only way to know what the cache has not
+// seen, and costs a read for each adoption from a pool of those strategies. Pools of
+// OnReplenish, the default, hand out stale members by design and do without. Considered:
+// marking stale members, which lags as much as the cache of him who marks.
+//
+// 2026-11-30: Members that are not for claims are withheld from the index by their form
+// and judged anew when template, pool or tier change, so that a pool full of stale ones
+// costs no claim more than one look.
 //
 // 2026-11-29: Claims that are younger than this process's lead by a minute skip the
 // live read before their first adoption: nobody else can have served them, and it

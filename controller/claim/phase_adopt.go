@@ -56,25 +56,27 @@ func (r *Reconciler) candidate(ctx context.Context, s *scope, unfit map[types.UI
 	if s.record.adopting != nil {
 		return *s.record.adopting, true
 	}
-	blind := s.blind || !r.judges()
-	if named, found := r.named(ctx, s, blind); found {
+	if s.blind || !r.judges() {
+		r.index.Wait(s.poolKey(), s.key())
+		return adoption{}, false
+	}
+	if named, found := r.named(ctx, s); found {
 		if _, tried := unfit[named.UID]; !tried {
 			return adoption{Member: named}, true
 		}
 		r.index.Return(named, false)
 	}
 	member, found := r.index.Take(s.poolKey(), s.key(), func(m candidates.Member) bool {
-		_, refused := unfit[m.UID]
-		return refused || blind
+		_, tried := unfit[m.UID]
+		return tried
 	})
 	return adoption{Member: member}, found
 }
 
-// named takes the Sandbox that the claim's annotation names, if its pool still has it and
-// it can be judged.
-func (r *Reconciler) named(ctx context.Context, s *scope, blind bool) (candidates.Member, bool) {
+// named takes the Sandbox that the claim's annotation names, if its pool still has it.
+func (r *Reconciler) named(ctx context.Context, s *scope) (candidates.Member, bool) {
 	name := namedBefore(s.claim)
-	if name == "" || blind {
+	if name == "" {
 		return candidates.Member{}, false
 	}
 	sandbox, err := lookup.Object(ctx, r.client, s.claim.Namespace, name, &agentsv1beta1.Sandbox{})
@@ -116,7 +118,11 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 		r.giveBack(s, attempt, true)
 		return false, nil
 	}
-	if outdated, err := r.outdated(ctx, s, sandbox); err != nil || outdated {
+	outdated, err := r.outdated(ctx, s, sandbox)
+	if outdated {
+		r.index.WithholdForm(s.poolKey(), formOf(sandbox), s.epoch)
+	}
+	if err != nil || outdated || s.silent {
 		r.leaveAlone(s, attempt)
 		return false, err
 	}
@@ -129,7 +135,7 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 			return true, err
 		}
 		if s.sandbox == nil {
-			sandbox, err = r.contested(ctx, s, attempt)
+			sandbox, err = r.contested(ctx, s, attempt, sandbox)
 		}
 		if err != nil {
 			return true, err
@@ -146,7 +152,7 @@ func (s *scope) choosing(sandbox *agentsv1beta1.Sandbox) bool {
 
 // outdated says whether a Sandbox may not be handed out any more, because its Pod runs
 // under a RuntimeClass that the tier does not take now, or because the pool's strategy
-// forbids it: the template describes another one.
+// forbids it: the template describes another one. What it says is true of all of its form.
 func (r *Reconciler) outdated(ctx context.Context, s *scope, sandbox *agentsv1beta1.Sandbox) (bool, error) {
 	if s.record.adopting != nil {
 		return false, nil
@@ -155,11 +161,34 @@ func (r *Reconciler) outdated(ctx context.Context, s *scope, sandbox *agentsv1be
 	if err != nil || below || !judgesStaleness(s.pool) {
 		return below, err
 	}
+	if err := r.refresh(ctx, s); err != nil || s.silent {
+		return false, err
+	}
 	options, err := r.options(ctx, s)
 	if err != nil {
 		return false, err
 	}
 	return blueprint.Stale(sandbox, s.template, options)
+}
+
+// refresh reads the template from the apiserver, once in a pass: the cache may not have
+// seen yet what was changed before the claim was made. When it is gone, the pass falls
+// silent until the cache has seen that.
+func (r *Reconciler) refresh(ctx context.Context, s *scope) error {
+	if s.refreshed {
+		return nil
+	}
+	current, err := lookup.Object(ctx, r.live, s.claim.Namespace, s.template.Name, &extensionsv1beta1.SandboxTemplate{})
+	switch {
+	case err != nil:
+		return err
+	case current == nil:
+		s.silent = true
+		s.wakeAt(s.now.Add(staleRetry))
+	default:
+		s.template, s.refreshed = current, true
+	}
+	return nil
 }
 
 // belowFloor says whether today's tier of the namespace lets no Pod run under the
@@ -185,13 +214,12 @@ func (r *Reconciler) admitted(ctx context.Context, s *scope, attempt adoption, s
 	if s.record.adopting != nil || r.settings.Verdicts == nil {
 		return true
 	}
-	epoch := r.index.Epoch()
 	v := r.settings.Verdicts.Of(ctx, sandbox)
 	switch v.State {
 	case verdict.Admitted:
 		return true
 	case verdict.Refused:
-		r.index.Withhold(attempt.UID, epoch)
+		r.index.Withhold(attempt.UID, s.epoch)
 	case verdict.Unknown:
 		s.blind = true // it will hardly be better with the next one
 	}
@@ -227,9 +255,10 @@ func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, s
 	return fmt.Errorf("take Sandbox %q from pool %q: %w", sandbox.Name, s.pool.Name, err)
 }
 
-// contested looks at a Sandbox that changed while it was being taken. It may be the
-// claim's already. One that only had its status written is given for another try.
-func (r *Reconciler) contested(ctx context.Context, s *scope, attempt adoption) (*agentsv1beta1.Sandbox, error) {
+// contested looks at a Sandbox that changed since it was judged, while it was being taken.
+// It may be the claim's already. One that only had its status written is given for another
+// try.
+func (r *Reconciler) contested(ctx context.Context, s *scope, attempt adoption, judged *agentsv1beta1.Sandbox) (*agentsv1beta1.Sandbox, error) {
 	sandbox, err := lookup.Object(ctx, r.live, s.claim.Namespace, attempt.Name, &agentsv1beta1.Sandbox{})
 	switch {
 	case err != nil:
@@ -238,7 +267,7 @@ func (r *Reconciler) contested(ctx context.Context, s *scope, attempt adoption) 
 		r.bind(s, sandbox, blueprint.LaunchWarm)
 		return sandbox, nil
 	case sandbox != nil && sandbox.UID == attempt.UID && ofPool(sandbox, s.pool) && usable(sandbox) &&
-		sandbox.ResourceVersion != s.record.adopting.version:
+		sandbox.ResourceVersion != s.record.adopting.version && formOf(sandbox) == formOf(judged):
 		return sandbox, nil
 	default:
 		r.giveBack(s, attempt, sandbox == nil || sandbox.ResourceVersion != s.record.adopting.version)

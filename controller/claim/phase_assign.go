@@ -32,6 +32,7 @@ func (r *Reconciler) phaseAssign(ctx context.Context, s *scope) error {
 	if s.namesake != nil && !leaving(s) {
 		return nameTaken(s)
 	}
+	s.epoch = r.index.Epoch()
 	if err := r.findBlueprint(ctx, s); err != nil || s.silent {
 		return err
 	}

@@ -174,7 +174,7 @@ func TestAPoolWakesTheClaimsThatHaveNothing(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	if diff := cmp.Diff([]string{"waiting"}, woken(e.reconciler.unboundClaimsOfPool(t.Context(), stock.pool))); diff != "" {
+	if diff := cmp.Diff([]string{"waiting"}, woken(e.reconciler.claimsOfPool(t.Context(), stock.pool, false))); diff != "" {
 		t.Errorf("woken by the pool (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"claim", "waiting"}, woken(e.reconciler.claimsOfPool(t.Context(), stock.pool, true))); diff != "" {

@@ -49,6 +49,11 @@ type scope struct {
 	// pool and template are what the claim asks for. Set by phaseAssign.
 	pool     *extensionsv1beta1.SandboxWarmPool
 	template *extensionsv1beta1.SandboxTemplate
+	// epoch is that of the index before pool and template were read. Set by phaseAssign.
+	epoch int
+	// refreshed is true when the template is the apiserver's of this pass. Set by
+	// phaseAssign.
+	refreshed bool
 	// launched is warm or cold when this pass gave the claim its Sandbox. Set by
 	// phaseAssign.
 	launched string

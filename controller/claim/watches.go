@@ -55,8 +55,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&agentsv1beta1.Sandbox{}, r.sandboxEvents()).
 		Watches(&corev1.Pod{}, r.podEvents()).
 		Watches(&corev1.Node{}, r.nodeEvents()).
-		Watches(&extensionsv1beta1.SandboxWarmPool{}, handler.EnqueueRequestsFromMapFunc(r.unboundClaimsOfPool),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Namespace{}, r.namespaceEvents()).
+		Watches(&extensionsv1beta1.SandboxWarmPool{}, r.poolEvents()).
 		Watches(&extensionsv1beta1.SandboxTemplate{}, r.templateEvents()).
 		WatchesRawSource(r.waker.Source()).
 		WithOptions(controller.Options{
@@ -184,8 +184,47 @@ func (r *Reconciler) nodeEvents() handler.EventHandler {
 	}
 }
 
-// templateEvents wake the claims of the pools that use a template: all of them when it
-// appears, and those without a Sandbox when it changes.
+// namespaceEvents let members be judged anew when the tier of their namespace changes.
+func (r *Reconciler) namespaceEvents() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { r.index.Reconsider(e.Object.GetName()) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) {
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || e.ObjectOld.GetLabels()[keys.Tier] != e.ObjectNew.GetLabels()[keys.Tier] {
+				r.index.Reconsider(e.ObjectNew.GetName())
+			}
+		},
+	}
+}
+
+// poolEvents let the members of a pool be judged anew and wake the claims that may wait for
+// it, when it is there, is another one, or goes.
+func (r *Reconciler) poolEvents() handler.EventHandler {
+	wake := func(ctx context.Context, pool client.Object, queue requests) {
+		r.index.ReconsiderPool(client.ObjectKeyFromObject(pool))
+		for _, request := range r.claimsOfPool(ctx, pool, false) {
+			queue.Add(request)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue requests) { wake(ctx, e.Object, queue) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requests) {
+			if respecified(e.ObjectOld, e.ObjectNew) {
+				wake(ctx, e.ObjectNew, queue)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) { wake(ctx, e.Object, queue) },
+	}
+}
+
+// respecified says whether an object says something else than before, besides its status.
+func respecified(before, after client.Object) bool {
+	return before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations())
+}
+
+// templateEvents let the members of the pools that use a template be judged anew, and wake
+// claims of those pools: all of them when it appears, and those without a Sandbox when it
+// changes.
 func (r *Reconciler) templateEvents() handler.EventHandler {
 	wake := func(ctx context.Context, template client.Object, all bool, queue requests) {
 		var pools extensionsv1beta1.SandboxWarmPoolList
@@ -195,6 +234,7 @@ func (r *Reconciler) templateEvents() handler.EventHandler {
 			log.FromContext(ctx).Error(err, "Cannot find the pools of a template", "template", template.GetName())
 		}
 		for i := range pools.Items {
+			r.index.ReconsiderPool(client.ObjectKeyFromObject(&pools.Items[i]))
 			for _, request := range r.claimsOfPool(ctx, &pools.Items[i], all) {
 				queue.Add(request)
 			}
@@ -203,16 +243,11 @@ func (r *Reconciler) templateEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue requests) { wake(ctx, e.Object, true, queue) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requests) {
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+			if respecified(e.ObjectOld, e.ObjectNew) {
 				wake(ctx, e.ObjectNew, false, queue)
 			}
 		},
 	}
-}
-
-// unboundClaimsOfPool maps a pool to the claims that may wait for it.
-func (r *Reconciler) unboundClaimsOfPool(ctx context.Context, pool client.Object) []ctrl.Request {
-	return r.claimsOfPool(ctx, pool, false)
 }
 
 func (r *Reconciler) claimsOfPool(ctx context.Context, pool client.Object, all bool) []ctrl.Request {

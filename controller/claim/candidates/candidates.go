@@ -6,8 +6,16 @@
 // tell again; every answer costs O(log n).
 //
 // A Sandbox is offered while it belongs to a pool and is usable, its Pod is ready and
-// stays, its node is healthy, and nobody withholds it. Of those it offers the oldest on the node that has
-// the most, so that what stays is spread over the nodes.
+// stays, its node is healthy, and nobody withholds it or its form. Of those it offers the
+// oldest on the node that has the most, so that what stays is spread over the nodes.
+//
+// # Decisions
+//
+// 2026-11-30: What a template no longer describes is withheld by its form and not one by
+// one: a pool of two thousand that became stale at once then costs the next claim one look,
+// and what is made of an old template later costs none. What is withheld is remembered
+// with the state that it was found in (Epoch), so that a judgement that was overtaken by
+// the change that would have reversed it does not stand.
 package candidates
 
 import (
@@ -27,6 +35,8 @@ type Member struct {
 	Version string
 	// Pool is the name of the pool that controls it.
 	Pool string
+	// Form is the same for Sandboxes that are made alike.
+	Form string
 	// Created is when it was made.
 	Created time.Time
 	// Usable is true when nothing in the Sandbox itself speaks against handing it out.
@@ -59,7 +69,7 @@ type Index struct {
 	nodes   map[string]*node
 	pools   map[Pool]*pool
 	waits   map[Claim]Pool
-	// epoch counts the calls of Reconsider.
+	// epoch counts what was reconsidered.
 	epoch int
 }
 
@@ -108,8 +118,9 @@ func (i *Index) SetMember(seen Member) {
 	if !known {
 		m = &member{}
 		i.members[seen.UID] = m
-		i.poolOf(seen).size++
+		i.poolOf(seen).members[seen.UID] = m
 	}
+	m.withheld = m.withheld && m.Form == seen.Form
 	m.Member = seen
 	if m.stale != seen.Version {
 		m.stale = ""
@@ -130,7 +141,7 @@ func (i *Index) drop(m *member) {
 	p := i.poolOf(m.Member)
 	i.withdraw(m)
 	delete(i.members, m.UID)
-	p.size--
+	delete(p.members, m.UID)
 	i.tidy(p)
 }
 
@@ -205,15 +216,15 @@ func (i *Index) tidyNode(name string) {
 
 // settle offers or withdraws a member as what is known of it says.
 func (i *Index) settle(m *member) {
-	pod := i.pods[m.UID]
+	p, pod := i.poolOf(m.Member), i.pods[m.UID]
 	n, known := i.nodes[pod.Node]
-	fit := m.Usable && !m.taken && !m.withheld && m.stale == "" && pod.Ready && known && n.healthy
+	_, withheld := p.withheld[m.Form]
+	fit := m.Usable && !m.taken && !m.withheld && !withheld && m.stale == "" && pod.Ready && known && n.healthy
 	if fit && m.offeredOn == pod.Node {
 		return
 	}
 	i.withdraw(m)
 	if fit {
-		p := i.poolOf(m.Member)
 		m.offeredOn = pod.Node
 		p.offer(m)
 		i.call(p)
@@ -273,21 +284,38 @@ func (i *Index) Return(taken Member, outdated bool) {
 	i.settle(m)
 }
 
-// Epoch is another one after each Reconsider.
+// Epoch is another one after each Reconsider and ReconsiderPool. What is withheld must have
+// been judged by what was read after it was asked.
 func (i *Index) Epoch() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.epoch
 }
 
-// Withhold offers a Sandbox to nobody until Reconsider. The reason was found in an epoch;
-// if that is over, it does nothing.
+// Withhold offers a Sandbox to nobody until it is reconsidered. The reason was found in an
+// epoch; if its pool was reconsidered since, it does nothing.
 func (i *Index) Withhold(uid types.UID, epoch int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if m, known := i.members[uid]; known && i.epoch == epoch {
+	if m, known := i.members[uid]; known && i.poolOf(m.Member).reconsidered <= epoch {
 		m.withheld = true
 		i.settle(m)
+	}
+}
+
+// WithholdForm is Withhold for all that a pool has, or gets, of a form.
+func (i *Index) WithholdForm(of Pool, form string, epoch int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p, known := i.pools[of]
+	if !known || p.reconsidered > epoch {
+		return
+	}
+	p.withheld[form] = struct{}{}
+	for _, m := range p.members {
+		if m.Form == form {
+			i.settle(m)
+		}
 	}
 }
 
@@ -297,17 +325,31 @@ func (i *Index) Reconsider(namespace string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.epoch++
-	for _, m := range i.members {
-		if m.withheld && (namespace == "" || m.Namespace == namespace) {
-			m.withheld = false
-			i.settle(m)
-		}
-	}
 	for name, p := range i.pools {
 		if namespace == "" || name.Namespace == namespace {
-			i.call(p)
+			i.reconsider(p)
 		}
 	}
+}
+
+// ReconsiderPool is Reconsider for one pool.
+func (i *Index) ReconsiderPool(of Pool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.epoch++
+	if p, known := i.pools[of]; known {
+		i.reconsider(p)
+	}
+}
+
+func (i *Index) reconsider(p *pool) {
+	p.reconsidered = i.epoch
+	clear(p.withheld)
+	for _, m := range p.members {
+		m.withheld = false
+		i.settle(m)
+	}
+	i.call(p)
 }
 
 // Size is the number of Sandboxes that a pool has, and of those that it offers.
@@ -318,5 +360,5 @@ func (i *Index) Size(of Pool) (members, offered int) {
 	if !known {
 		return 0, 0
 	}
-	return p.size, p.offered
+	return len(p.members), p.offered
 }

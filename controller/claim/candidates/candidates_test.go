@@ -226,6 +226,45 @@ func TestWhatIsWithheldIsOfferedOnceItIsReconsidered(t *testing.T) {
 	}
 }
 
+func TestAFormThatIsWithheldIsOfferedOnceItsPoolIsReconsidered(t *testing.T) {
+	of := func(form, name string, age time.Duration) candidates.Member {
+		m := member(name, age)
+		m.Form = form
+		return m
+	}
+	other := candidates.Pool{Namespace: "team-a", Name: "other"}
+	cases := map[string]struct {
+		after func(*bench)
+		want  string
+	}{
+		"none of the form is offered":             {func(*bench) {}, "c"},
+		"nor one that comes later":                {func(b *bench) { b.ready("d", "n1", time.Hour); b.SetMember(of("old", "d", time.Hour)) }, "c"},
+		"one that becomes another form is":        {func(b *bench) { b.SetMember(of("new", "a", 3*time.Hour)) }, "a c"},
+		"all are when their pool is reconsidered": {func(b *bench) { b.ReconsiderPool(poolA) }, "a b c"},
+		"or their namespace":                      {func(b *bench) { b.Reconsider("team-a") }, "a b c"},
+		"another pool changes nothing":            {func(b *bench) { b.ReconsiderPool(other) }, "c"},
+		"what was found before does not count":    {func(b *bench) { e := b.Epoch(); b.ReconsiderPool(poolA); b.WithholdForm(poolA, "old", e) }, "a b c"},
+		"what was found before another pool was reconsidered does": {
+			func(b *bench) { e := b.Epoch(); b.ReconsiderPool(other); b.WithholdForm(poolA, "new", e) }, "",
+		},
+		"a pool of which nothing is known has nothing to withhold": {func(b *bench) { b.WithholdForm(other, "new", b.Epoch()) }, "c"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench()
+			for _, m := range []candidates.Member{of("old", "a", 3*time.Hour), of("old", "b", 2*time.Hour), of("new", "c", time.Hour)} {
+				b.SetPod(m.UID, candidates.Pod{UID: "pod-" + m.UID, Ready: true, Node: "n1"})
+				b.SetMember(m)
+			}
+			b.WithholdForm(poolA, "old", b.Epoch())
+			tc.after(b)
+			if got := b.takeAll(); got != tc.want {
+				t.Errorf("then taken: %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // A claim may wait although something is offered: nobody could say whether it may have it.
 func TestClaimsThatWaitAreWokenWhenAllIsReconsidered(t *testing.T) {
 	b := newBench()
@@ -345,12 +384,14 @@ type world struct {
 	pods    map[types.UID]candidates.Pod
 	healthy map[string]bool
 	taken   map[types.UID]bool
+	// withheld are forms.
+	withheld map[string]bool
 }
 
 func (w *world) offered() []candidates.Member {
 	var list []candidates.Member
 	for uid, m := range w.members {
-		if pod := w.pods[uid]; m.Usable && pod.Ready && w.healthy[pod.Node] && !w.taken[uid] {
+		if pod := w.pods[uid]; m.Usable && pod.Ready && w.healthy[pod.Node] && !w.taken[uid] && !w.withheld[m.Form] {
 			list = append(list, m)
 		}
 	}
@@ -370,7 +411,7 @@ func TestTheIndexGivesWhatAFullSearchWouldFind(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		w := &world{
 			members: map[types.UID]candidates.Member{}, pods: map[types.UID]candidates.Pod{},
-			healthy: map[string]bool{}, taken: map[types.UID]bool{},
+			healthy: map[string]bool{}, taken: map[types.UID]bool{}, withheld: map[string]bool{},
 		}
 		index := candidates.New(func(candidates.Claim) {})
 		for step := range 400 {
@@ -395,9 +436,11 @@ func TestTheIndexGivesWhatAFullSearchWouldFind(t *testing.T) {
 func (w *world) step(random *rand.Rand, index *candidates.Index) {
 	uid := types.UID(fmt.Sprintf("m%d", random.IntN(12)))
 	node := fmt.Sprintf("n%d", random.IntN(3))
-	switch random.IntN(6) {
+	form := fmt.Sprintf("form-%d", random.IntN(3))
+	switch random.IntN(8) {
 	case 0, 1:
 		m := member(string(uid), time.Duration(len(uid))*time.Hour)
+		m.Form = form
 		m.Usable = random.IntN(4) > 0
 		w.members[uid] = m
 		index.SetMember(m)
@@ -412,6 +455,14 @@ func (w *world) step(random *rand.Rand, index *candidates.Index) {
 	case 4:
 		delete(w.pods, uid)
 		index.DropPod(uid, uid)
+	case 5:
+		if members, _ := index.Size(poolA); members > 0 {
+			w.withheld[form] = true
+		}
+		index.WithholdForm(poolA, form, index.Epoch())
+	case 6:
+		clear(w.withheld)
+		index.ReconsiderPool(poolA)
 	default:
 		w.healthy[node] = random.IntN(3) > 0
 		index.SetNode(node, w.healthy[node])

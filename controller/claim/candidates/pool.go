@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"container/list"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
@@ -16,8 +17,12 @@ const degree = 16
 // pool is what one pool offers and who waits for it.
 type pool struct {
 	name Pool
-	// size is the number of members, offered or not.
-	size int
+	// members are all that it has, offered or not.
+	members map[types.UID]*member
+	// withheld are the forms of which nothing is offered; reconsidered is the epoch since
+	// which that was judged.
+	withheld     map[string]struct{}
+	reconsidered int
 	// offered is the number of members that are offered.
 	offered int
 	// nodes are the shelves that hold something, the fullest first.
@@ -37,14 +42,17 @@ type shelf struct {
 	members *btree.BTree[*member]
 }
 
-func newPool(name Pool) *pool {
+func newPool(name Pool, epoch int) *pool {
 	return &pool{
-		name:    name,
-		nodes:   btree.New(degree, fuller),
-		byNode:  map[string]*shelf{},
-		waiting: list.New(),
-		queued:  map[Claim]*list.Element{},
-		called:  map[Claim]struct{}{},
+		name:         name,
+		members:      map[types.UID]*member{},
+		withheld:     map[string]struct{}{},
+		reconsidered: epoch,
+		nodes:        btree.New(degree, fuller),
+		byNode:       map[string]*shelf{},
+		waiting:      list.New(),
+		queued:       map[Claim]*list.Element{},
+		called:       map[Claim]struct{}{},
 	}
 }
 
@@ -98,7 +106,7 @@ func (p *pool) best(refuse func(Member) bool) *member {
 
 // empty says that there is nothing to remember of the pool.
 func (p *pool) empty() bool {
-	return p.size == 0 && p.waiting.Len() == 0 && len(p.called) == 0
+	return len(p.members) == 0 && p.waiting.Len() == 0 && len(p.called) == 0
 }
 
 func (i *Index) poolOf(m Member) *pool {
@@ -107,7 +115,7 @@ func (i *Index) poolOf(m Member) *pool {
 
 func (i *Index) pool(name Pool) *pool {
 	if _, known := i.pools[name]; !known {
-		i.pools[name] = newPool(name)
+		i.pools[name] = newPool(name, i.epoch)
 	}
 	return i.pools[name]
 }

@@ -3,6 +3,14 @@
 
 package candidates
 
+// Wait lets a claim wait for a pool whatever is offered. It is woken when that is
+// reconsidered.
+func (i *Index) Wait(of Pool, claim Claim) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.queue(i.pool(of), claim)
+}
+
 // Leave ends the wait of a claim, because it has what it wants or wants it no more.
 func (i *Index) Leave(claim Claim) {
 	i.mu.Lock()

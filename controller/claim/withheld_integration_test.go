@@ -1,0 +1,104 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package claim
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+)
+
+// withImage changes the image of the template.
+func (s *stock) withImage(image string) {
+	s.e.Helper()
+	apiserver.Change(s.e.Environment, s.template.Name, &template{}, func(t *template) { t.Spec.PodTemplate.Spec.Containers[0].Image = image })
+}
+
+// updatedBy changes the update strategy of the pool.
+func (s *stock) updatedBy(strategy extensionsv1beta1.UpdateStrategyType) {
+	s.e.Helper()
+	apiserver.Change(s.e.Environment, s.pool.Name, &pool{}, func(p *pool) {
+		p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: strategy}
+	})
+}
+
+// inTier moves the namespace into a tier.
+func (e *environment) inTier(tier string) {
+	e.Helper()
+	namespace := &corev1.Namespace{}
+	if err := e.Client.Get(e.Context(), client.ObjectKey{Name: e.Namespace}, namespace); err != nil {
+		e.Fatal(err)
+	}
+	before := namespace.DeepCopy()
+	namespace.Labels[keys.Tier] = tier
+	if err := e.Client.Patch(e.Context(), namespace, client.MergeFrom(before)); err != nil {
+		e.Fatal(err)
+	}
+	e.Eventually("the controller has seen the tier", func() error {
+		label, err := lookup.TierLabel(e.Context(), e.reconciler.client, e.reconciler.live, e.Namespace)
+		if label != tier {
+			return fmt.Errorf("it has %q, %w", label, err)
+		}
+		return nil
+	})
+}
+
+// Members that are not for claims now are offered to none, and are offered again when what
+// speaks against them is gone.
+func TestMembersThatAreWithheldComeBack(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		strategy   extensionsv1beta1.UpdateStrategyType
+		away, back func(*stock)
+	}{
+		"when the template describes them again": {
+			extensionsv1beta1.UpdateStrategyRecreate,
+			func(s *stock) { s.withImage(newImage) },
+			func(s *stock) { s.withImage(makeTemplate().Spec.PodTemplate.Spec.Containers[0].Image) },
+		},
+		"when the strategy takes them as they are": {
+			extensionsv1beta1.UpdateStrategyRollingUpdate,
+			func(s *stock) { s.withImage(newImage) },
+			func(s *stock) { s.updatedBy(extensionsv1beta1.UpdateStrategyOnReplenish) },
+		},
+		"when the tier takes their RuntimeClass again": {
+			extensionsv1beta1.UpdateStrategyOnReplenish,
+			func(s *stock) { s.e.inTier("guarded") },
+			func(s *stock) { s.e.inTier("standard") },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnvironment(t, func(e *environment) {
+				guarded := e.setting.Platform.Tiers["standard"]
+				guarded.RuntimeClass.Floor = "gvisor"
+				e.setting.Platform.Tiers["guarded"], e.setting.Platform.RuntimeClassOrder = guarded, []string{"gvisor", "runc"}
+			})
+			stock := e.pool(func(_ *template, p *pool) {
+				p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: tc.strategy}
+			})
+			for i := range 3 {
+				stock.add(fmt.Sprintf("pool-%d", i))
+			}
+			stock.offers(3, 3)
+			tc.away(stock)
+			e.Create(makeClaim("claim"))
+			e.Eventually("the claim waits", func() error { return waits(e) })
+			stock.offers(0, 3)
+			tc.back(stock)
+			e.says(saysReady)
+			stock.offers(2, 2)
+		})
+	}
+}

@@ -17,6 +17,10 @@ import (
 )
 
 const (
+	// troubleBindTimeout is the trouble of a claim that expired because it never got a
+	// Sandbox. Its Ready condition says ClaimExpired, as that of one whose time was up.
+	troubleBindTimeout = "BindTimeout"
+
 	// unknownTemplate is the template of a Sandbox that names none.
 	unknownTemplate = "__unknown__"
 
@@ -48,7 +52,7 @@ func newMetrics(index *candidates.Index, queued func() int) *metrics {
 			Name: "agent_sandbox_claim_creation_total", Help: "Claims that got a Sandbox.",
 		}, []string{labelNamespace, labelTemplate, labelLaunch, "warmpool_name", "pod_condition", "created_by"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "agent_sandbox_claim_failures_total", Help: "Times that a claim came into trouble, by the reason of its Ready condition.",
+			Name: "agent_sandbox_claim_failures_total", Help: "Times that a claim came into trouble, by the reason of its Ready condition, or BindTimeout if it never got a Sandbox.",
 		}, []string{"reason"}),
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "agent_sandbox_claim_adoption_conflicts_total", Help: "Sandboxes of pools that changed while a claim was taking them.",
@@ -102,8 +106,8 @@ func (r *Reconciler) countLaunch(s *scope) {
 // until the claim was Ready for the first time.
 func (r *Reconciler) measure(s *scope, desired extensionsv1beta1.SandboxClaimStatus) {
 	ready := meta.FindStatusCondition(desired.Conditions, agentsv1beta1.ConditionReady)
-	if inTrouble(ready.Reason) && ready.Reason != storedReason(s.claim) {
-		r.metrics.failures.WithLabelValues(ready.Reason).Inc()
+	if trouble := s.trouble(ready.Reason); trouble != "" && ready.Reason != storedReason(s.claim) {
+		r.metrics.failures.WithLabelValues(trouble).Inc()
 	}
 	if !isReady(desired) {
 		return
@@ -156,13 +160,17 @@ func templateLabel(sandbox *agentsv1beta1.Sandbox) string {
 	return unknownTemplate
 }
 
-// inTrouble says whether a reason is one that somebody should look at.
-func inTrouble(reason string) bool {
+// trouble is what somebody should look at when the Ready condition has a reason; empty when
+// that is none.
+func (s *scope) trouble(reason string) string {
 	switch reason {
 	case ReasonTemplateNotFound, ReasonWarmPoolNotFound, ReasonAdoptionConflict, ReasonInvalidMetadata, ReasonEnvVarsInjectionRejected,
 		ReasonVolumeClaimTemplatesError, ReasonSandboxMissing, ReasonReconcilerError, agentsv1beta1.ReasonPodFailed:
-		return true
-	default:
-		return false
+		return reason
+	case ReasonClaimExpired:
+		if s.gaveUp() {
+			return troubleBindTimeout
+		}
 	}
+	return ""
 }

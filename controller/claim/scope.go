@@ -128,6 +128,11 @@ func (s *scope) expired() bool {
 	return !at.IsZero() && !s.now.Before(at)
 }
 
+// gaveUp says whether the claim expired because it never got a Sandbox.
+func (s *scope) gaveUp() bool {
+	return s.unbound() && !s.bindDeadline.IsZero() && !s.now.Before(s.bindDeadline)
+}
+
 // mayPass says whether the pass ended in an error that may be gone before anybody
 // could read of it. A claim that has a Sandbox does not turn unready for it.
 func (s *scope) mayPass() bool {

@@ -174,9 +174,9 @@ test-long: ## The property tests with many more random sequences, a namespace wi
 	@PROPERTY_SEEDS=20 go test -tags integration -count=1 -timeout 90m -run 'TestOneSandbox|TestNeverTooMany|TestNoClaimGets' ./controller/claim ./controller/warmpool ./controller/audit
 	@DRIFT_OF_ALL=yes go test -tags integration -count=1 -timeout 30m -run 'TestServed|TestApiserver' ./charts
 	@go test -count=1 -timeout 60m -run 'TestMutants|TestNoValue' ./policies -mutants
-	@for f in Quantity Facts Image CIDR; do go test -run '^$$' -fuzz "Fuzz$$f\$$" -fuzztime $(FUZZ_TIME) ./policies/engine || exit 1; done
-	@go test -run '^$$' -fuzz FuzzOperations -fuzztime $(FUZZ_TIME) ./controller/defaults
-	@go test -run '^$$' -fuzz FuzzAdmission -fuzztime $(FUZZ_TIME) ./webhook
+	@for f in Quantity Facts Image CIDR; do go test -run '^$$' -fuzz "Fuzz$$f\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x ./policies/engine || exit 1; done
+	@go test -run '^$$' -fuzz FuzzOperations -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x ./controller/defaults
+	@for f in Admission Body; do go test -run '^$$' -fuzz "Fuzz$$f\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x ./webhook || exit 1; done
 	@LIFE_ROUNDS=10 $(MAKE) e2e E2E_ARGS='-v -run TestWhateverHappensToTheWebhook'
 
 ##@ Tools, pinned in .tools/go.mod

@@ -44,14 +44,17 @@ func bounded(path string, next http.Handler) http.Handler {
 		case nests(body, maxNesting):
 			refuseNesting(w, body, path)
 			return
+		case !json.Valid(body):
+			// The decoder would take it for YAML, of which aliases make much of little.
+			http.Error(w, fmt.Sprintf("%s: the request is no JSON", us), http.StatusBadRequest)
+			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})
 }
 
-// nests reports whether JSON nests deeper than a limit. It is no parser: what is no JSON
-// is the decoder's to refuse.
+// nests reports whether JSON nests deeper than a limit. It is no parser.
 func nests(body []byte, limit int) bool {
 	depth, inText, escaped := 0, false, false
 	for _, b := range body {

@@ -38,7 +38,10 @@ func TestHostileBodiesAreNotDecoded(t *testing.T) {
 		answer string
 	}{
 		"a review":                                {PathValidate, head + `"operation":"CREATE"}}`, 200, ""},
-		"nothing":                                 {PathValidate, ``, 200, ""},
+		"nothing":                                 {PathValidate, ``, 400, "no JSON"},
+		"YAML":                                    {PathValidate, "request:\n  uid: 7d1f\n", 400, "no JSON"},
+		"YAML that grows with every alias":        {PathMutate, "a: &a [x]\nb: &b [*a, *a]\nc: [*b, *b]\n", 400, "no JSON"},
+		"a second document":                       {PathValidate, head + `"operation":"CREATE"}} {}`, 400, "no JSON"},
 		"as deep as is handed on":                 {PathValidate, deepReview(head, 998), 200, ""},
 		"brackets in a text":                      {PathValidate, head + `"name":"\\\"` + strings.Repeat("[", 2000) + `"}}`, 200, ""},
 		"brackets that end the text before":       {PathValidate, head + `"name":"\\",` + deepReview("", 1000), 200, refused},
@@ -49,7 +52,7 @@ func TestHostileBodiesAreNotDecoded(t *testing.T) {
 		"with spaces, as no apiserver writes it":  {PathValidate, deepReview(` { "request" : { "uid" : "7d1f", `, 2000), 200, refused},
 		"a deep body that is no review":           {PathValidate, strings.Repeat("[", 2000), 400, "nests more than 1000 levels"},
 		"a uid that only the object has":          {PathValidate, `{"request":{"object":{"uid":"7d1f",` + strings.Repeat(`"a":{`, 2000), 400, "nests more than 1000 levels"},
-		"as long as is handed on":                 {PathValidate, strings.Repeat(" ", maxBody), 200, ""},
+		"as long as is handed on":                 {PathValidate, `{}` + strings.Repeat(" ", maxBody-2), 200, ""},
 		"longer by a byte, whatever is in it":     {PathValidate, strings.Repeat(" ", maxBody+1), 413, "more than 7340032 bytes"},
 		"long and deep, of which the length wins": {PathMutate, strings.Repeat("[", maxBody+1), 413, "more than 7340032 bytes"},
 	}

@@ -88,9 +88,9 @@ func extension(text string) *unstructured.Unstructured {
 }
 
 // start makes the handlers of the world.
-func (w world) start(t *testing.T) map[string]http.Handler {
-	t.Helper()
-	judge, source, m := w.parts(t)
+func (w world) start(tb testing.TB) map[string]http.Handler {
+	tb.Helper()
+	judge, source, m := w.parts(tb)
 	return Handlers(judge, source, m, 100)
 }
 

@@ -86,10 +86,9 @@ func TestOperationsHardenThePod(t *testing.T) {
 			    {"securityContext": {"privileged": true, "capabilities": {"drop": ["NET_RAW"]}}},
 			    {"securityContext": {"capabilities": {"add": ["CAP_SYS_ADMIN"], "drop": ["NET_RAW"]}}}]}`,
 		},
-		"Windows knows neither seccomp nor capabilities": {
+		"Windows knows neither seccomp nor capabilities nor gVisor": {
 			`{"os": {"name": "windows"}, "containers": [{"name": "a"}]}`,
-			`{"os": {"name": "windows"}, "automountServiceAccountToken": false, "enableServiceLinks": false, "runtimeClassName": "gvisor",
-			  "containers": [{"name": "a"}]}`,
+			`{"os": {"name": "windows"}, "automountServiceAccountToken": false, "enableServiceLinks": false, "containers": [{"name": "a"}]}`,
 		},
 		"what is no object is left to the schema": {
 			`{"securityContext": "x", "containers": ["x", null, {"securityContext": 5}]}`,

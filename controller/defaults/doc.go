@@ -18,5 +18,6 @@
 //
 // Never set: runAsNonRoot and numeric ids (they break images), images, times, volume
 // claim templates (they are immutable), and for Windows Pods the fields that only
-// Linux knows.
+// Linux knows and the RuntimeClass: those of a tier are ways to run Linux, with which
+// no such Pod would ever start.
 package defaults

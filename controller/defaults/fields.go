@@ -112,15 +112,15 @@ func (r Request) ofPod(pod map[string]any) []target {
 	if hardening.ServiceLinks.Sets() {
 		add(false, "enableServiceLinks")
 	}
-	class := r.Tier.RuntimeClass.Select(r.RuntimeClasses.Has, r.FreeClasses.Has)
-	if class != "" {
-		add(class, fieldRuntimeClass)
-	}
 	if accounts := r.Tier.ServiceAccounts; len(accounts) > 0 && !slices.Contains(accounts, "default") && isUnset(pod["serviceAccount"]) {
 		add(accounts[0], fieldServiceAccount)
 	}
 	if isWindows(pod) {
 		return list
+	}
+	class := r.Tier.RuntimeClass.Select(r.RuntimeClasses.Has, r.FreeClasses.Has)
+	if class != "" {
+		add(class, fieldRuntimeClass)
 	}
 	if own, _ := pod[fieldRuntimeClass].(string); own != "" {
 		class = own

@@ -73,7 +73,7 @@ func TestTiersSetWhatTheyName(t *testing.T) {
 		},
 		"Windows gets what Windows knows": {
 			everything, `{"os": {"name": "windows"}, "containers": [{}]}`,
-			`{"os": {"name": "windows"}, "automountServiceAccountToken": false, "enableServiceLinks": false, "runtimeClassName": "gvisor",
+			`{"os": {"name": "windows"}, "automountServiceAccountToken": false, "enableServiceLinks": false,
 			  "serviceAccountName": "agent", "containers": [{` + resources + `}]}`,
 		},
 		"another class says nothing of user namespaces": {

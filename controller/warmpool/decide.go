@@ -4,6 +4,7 @@
 package warmpool
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -105,7 +106,7 @@ func part(of, percent int) int {
 
 // surge is how many members a rolling update may have on top.
 func (d *decision) surge() int {
-	if !d.rolling() || d.desired == 0 || d.count(isStale) == 0 {
+	if !d.rolling() || d.desired == 0 || d.count(d.rolls) == 0 {
 		return 0
 	}
 	return part(d.desired, rollingPercent)
@@ -115,7 +116,10 @@ func (d *decision) rolling() bool {
 	return d.known && d.strategy == extensionsv1beta1.UpdateStrategyRollingUpdate
 }
 
-func isStale(m *member) bool { return m.stale }
+// rolls says whether a rolling update replaces a member: it is stale, or today's rules
+// refuse it and not those that are made now.
+func (d *decision) rolls(m *member) bool { return m.stale || m.refused && !d.denied }
+
 func isReady(m *member) bool { return m.ready }
 func isAny(*member) bool     { return true }
 
@@ -132,26 +136,36 @@ func (d *decision) removeStale() {
 	}
 }
 
-// roll removes stale members as far as enough stay Ready.
+// roll removes what it replaces as far as enough stay Ready: first what today's rules refuse,
+// as far as the budget has.
 func (d *decision) roll() {
+	if d.count(d.rolls) == 0 {
+		return
+	}
 	enough := d.desired
 	if d.cramped {
 		enough = max(1, d.desired-part(d.desired, rollingPercent))
 	}
 	ready := d.count(isReady)
-	if d.count(isStale) == 0 {
-		return
-	}
 	for _, m := range d.sorted() {
 		switch {
-		case !m.stale:
-		case !m.ready:
+		case !d.rolls(m):
+		case !m.ready && m.stale:
 			d.drop(m)
-		case ready > enough:
+		case m.ready && ready > enough && (m.stale || d.spend()):
 			d.drop(m)
 			ready--
 		}
 	}
+}
+
+// spend takes one of the budget, and says whether there was one.
+func (d *decision) spend() bool {
+	if d.spent >= d.budget {
+		return false
+	}
+	d.spent++
+	return true
 }
 
 // removeOverdue replaces members that have not been Ready for too long. Of those that
@@ -171,26 +185,22 @@ func (d *decision) removeOverdue() {
 	})
 	slices.SortStableFunc(late, func(a, b *member) int { return a.since.Compare(b.since) })
 	for _, m := range late {
-		if m.wasReady {
-			if d.spent >= d.budget {
-				continue
-			}
-			d.spent++
+		if !m.wasReady || d.spend() {
+			d.drop(m)
 		}
-		d.drop(m)
 	}
 }
 
 // removeRefused replaces members that today's rules refuse: no claim gets them. Only a few
 // go at a time, Ready or not, so that the fault of a rule neither empties the pool nor
-// makes and deletes members in a circle, and none while new ones would be refused too.
+// makes and deletes members in a circle, and none while new ones would be refused too. Under
+// RollingUpdate those that are Ready go with the stale ones, once others are Ready.
 func (d *decision) removeRefused() {
 	if d.denied {
 		return
 	}
 	d.each(func(m *member) {
-		if m.refused && d.spent < d.budget {
-			d.spent++
+		if m.refused && !(m.ready && d.rolling()) && d.spend() {
 			d.drop(m)
 		}
 	})
@@ -203,14 +213,20 @@ func (d *decision) recheckAt(at time.Time) {
 }
 
 // removeExcess removes what is too much: what no claim could have first, then the newest.
+// One that is Ready does not go for one that is unseen: that may not be there at all, or
+// not become Ready, and can go itself once it is seen.
 func (d *decision) removeExcess() {
-	excess := d.count(isAny) + d.unseen - d.desired - d.surge()
+	seen, wanted := d.count(isAny), d.desired+d.surge()
+	excess := seen + d.unseen - wanted
 	if excess <= 0 {
 		return // most passes end here, without having put anything in order
 	}
-	order := d.sorted()
-	for _, m := range order[:min(excess, len(order))] {
-		d.drop(m)
+	for _, m := range d.sorted() {
+		if excess > 0 && (!m.ready || seen > wanted) {
+			d.drop(m)
+			excess--
+			seen--
+		}
 	}
 }
 
@@ -219,15 +235,25 @@ func (d *decision) sorted() []*member {
 	var order []*member
 	d.each(func(m *member) { order = append(order, m) })
 	slices.SortStableFunc(order, func(a, b *member) int {
-		if useful := a.ready && !a.refused; useful != (b.ready && !b.refused) {
-			if useful {
-				return 1
-			}
-			return -1
-		}
-		return b.sandbox.CreationTimestamp.Compare(a.sandbox.CreationTimestamp.Time)
+		return cmp.Or(
+			cmp.Compare(d.worth(a), d.worth(b)),
+			b.sandbox.CreationTimestamp.Compare(a.sandbox.CreationTimestamp.Time),
+		)
 	})
 	return order
+}
+
+// worth is more for what claims could have, and under RollingUpdate, which promises how many
+// are Ready, for what is Ready.
+func (d *decision) worth(m *member) int {
+	switch {
+	case m.ready && !m.refused:
+		return 2
+	case m.ready && d.rolling():
+		return 1
+	default:
+		return 0
+	}
 }
 
 // fill counts what is missing. Members on their way out still take their place.
@@ -237,7 +263,7 @@ func (d *decision) fill() {
 	}
 	room := d.desired + d.surge() - len(d.members) - d.unseen
 	if d.rolling() {
-		fresh := d.count(isAny) - d.count(isStale) + d.unseen
+		fresh := d.count(isAny) - d.count(d.rolls) + d.unseen
 		room = min(room, d.desired-fresh)
 	}
 	missing := max(0, room)

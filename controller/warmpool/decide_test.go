@@ -5,6 +5,7 @@ package warmpool
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -57,12 +58,16 @@ func TestDecide(t *testing.T) {
 		replenish = extensionsv1beta1.UpdateStrategyOnReplenish
 	)
 	cases := map[string]decideCase{
-		"an empty pool is filled":                            {situation: situation{desired: 3}, create: 3},
-		"what is unseen counts":                              {situation: situation{desired: 3, unseen: 2}, create: 1},
-		"what is leaving still takes its place":              {situation: situation{desired: 2, members: []member{makeMember("a", leaving)}}, create: 1},
-		"a full pool is left alone":                          {situation: situation{desired: 2, members: many(2)}},
-		"a pool of none removes all":                         {situation: situation{desired: 0, members: many(1)}, remove: []string{"m00"}},
-		"members that are unseen are too many as well":       {situation: situation{desired: 2, members: many(2), unseen: 1}, remove: []string{"m00"}},
+		"an empty pool is filled":                  {situation: situation{desired: 3}, create: 3},
+		"what is unseen counts":                    {situation: situation{desired: 3, unseen: 2}, create: 1},
+		"what is leaving still takes its place":    {situation: situation{desired: 2, members: []member{makeMember("a", leaving)}}, create: 1},
+		"a full pool is left alone":                {situation: situation{desired: 2, members: many(2)}},
+		"a pool of none removes all":               {situation: situation{desired: 0, members: many(1)}, remove: []string{"m00"}},
+		"for one that is unseen no Ready one goes": {situation: situation{desired: 2, members: many(2), unseen: 1}},
+		"but one that is not Ready does": {
+			situation: situation{desired: 2, unseen: 1, members: []member{makeMember("a"), makeMember("b", starting(0))}},
+			remove:    []string{"b"}, recheck: noon().Add(grace),
+		},
 		"more unseen than there are members removes no more": {situation: situation{desired: 0, members: many(1), unseen: 4}, remove: []string{"m00"}},
 		"too many: what is not Ready goes first, then the newest": {
 			situation: situation{desired: 1, members: []member{
@@ -154,6 +159,23 @@ func TestDecideRollingUpdate(t *testing.T) {
 		"a rolling update without room never goes to none": {
 			situation: situation{desired: 1, strategy: rolling, cramped: true, members: many(1, stale)}, create: 1,
 		},
+		"a rolling update makes another before the only member goes that today's rules refuse": {
+			situation: situation{desired: 1, strategy: rolling, budget: 1, members: many(1, refused)}, create: 1,
+		},
+		"and removes it once the other is Ready": {
+			situation: situation{desired: 1, strategy: rolling, budget: 1, members: []member{makeMember("a", refused), makeMember("x")}},
+			remove:    []string{"a"},
+		},
+		"or with the next budget": {
+			situation: situation{desired: 1, strategy: rolling, members: []member{makeMember("a", refused), makeMember("x")}},
+		},
+		"a rolling update makes none for those while new ones would be refused too": {
+			situation: situation{desired: 1, strategy: rolling, budget: 1, denied: true, members: many(1, refused)},
+		},
+		"a rolling update removes those that are not Ready at once, as far as the budget has": {
+			situation: situation{desired: 2, strategy: rolling, budget: 1, members: many(2, refused, starting(0))},
+			create:    1, remove: []string{"m00"}, recheck: noon().Add(grace),
+		},
 		"a rolling update of a pool of none removes all": {
 			situation: situation{desired: 0, strategy: rolling, members: many(2, stale)}, remove: []string{"m00", "m01"},
 		},
@@ -163,32 +185,90 @@ func TestDecideRollingUpdate(t *testing.T) {
 	}
 }
 
+// Whatever there is, a rolling update takes no more Ready members away than it may, and no
+// more is made than there is room for.
+func TestRollingUpdateKeepsToTheFloorInAnySituation(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 20_000 {
+		s := anySituation(random)
+		before, floor := countThoseReady(s.members), s.desired
+		if s.cramped && s.desired > 0 {
+			floor = max(1, s.desired-part(s.desired, rollingPercent))
+		}
+		p := decide(s)
+		after := countThoseReady(afterwards(s.members, plan{remove: p.remove}, ""))
+		if after < min(before, floor) {
+			t.Fatalf("of %d Ready members %d are left, want %d at least, in %+v", before, after, min(before, floor), s)
+		}
+		surge := part(s.desired, rollingPercent)
+		if p.create > 0 && len(s.members)+s.unseen+p.create > s.desired+surge {
+			t.Fatalf("%d are made beside %d and %d that are unseen, in a pool of %d", p.create, len(s.members), s.unseen, s.desired)
+		}
+	}
+}
+
+// anySituation is one of a rolling update.
+func anySituation(random *rand.Rand) situation {
+	s := situation{
+		now: noon(), grace: grace, known: true, strategy: extensionsv1beta1.UpdateStrategyRollingUpdate,
+		desired: random.IntN(12), unseen: max(0, random.IntN(6)-3), budget: random.IntN(3),
+		cramped: random.IntN(3) == 0, denied: random.IntN(3) == 0,
+	}
+	spoils := []edit{stale, refused, leaving, starting(0), starting(time.Hour), failedFor(time.Hour), waitsForNode, func(*member) {}, func(*member) {}}
+	for i := range random.IntN(16) {
+		m := makeMember(fmt.Sprintf("m%02d", i), aged(time.Duration(random.IntN(100))*time.Minute))
+		for range 2 {
+			spoils[random.IntN(len(spoils))](&m)
+		}
+		s.members = append(s.members, m)
+	}
+	return s
+}
+
+// countThoseReady counts as readyReplicas does.
+func countThoseReady(members []member) int {
+	ready := 0
+	for _, m := range members {
+		if m.ready && !m.leaving {
+			ready++
+		}
+	}
+	return ready
+}
+
 func TestRollingUpdateEndsAndNeverHasTooFewReady(t *testing.T) {
-	for desired := range 31 {
-		var members []member
-		for i := range desired {
-			members = append(members, makeMember(fmt.Sprintf("old%d", i), stale))
+	for name, spoil := range map[string]edit{"stale": stale, "refused": refused, "both": func(m *member) { stale(m); refused(m) }} {
+		t.Run(name, func(t *testing.T) {
+			for desired := range 31 {
+				rolledOut(t, desired, spoil)
+			}
+		})
+	}
+}
+
+// rolledOut replaces all members of a pool.
+func rolledOut(t *testing.T, desired int, spoil edit) {
+	t.Helper()
+	members := many(desired, spoil)
+	for round := 0; ; round++ {
+		if round > 4*desired+4 {
+			t.Fatalf("a pool of %d is not updated after %d rounds", desired, round)
 		}
-		for round := 0; ; round++ {
-			if round > 4*desired+4 {
-				t.Fatalf("a pool of %d is not updated after %d rounds", desired, round)
-			}
-			p := decide(situation{
-				now: noon(), desired: desired, members: members, known: true, grace: grace,
-				strategy: extensionsv1beta1.UpdateStrategyRollingUpdate,
-			})
-			if p.create == 0 && len(p.remove) == 0 {
-				break
-			}
-			members = afterwards(members, p, fmt.Sprintf("new%d-", round))
-			if len(members) > desired+part(desired, rollingPercent) || len(members) < desired {
-				t.Fatalf("a pool of %d has %d members in round %d", desired, len(members), round)
-			}
+		p := decide(situation{
+			now: noon(), desired: desired, members: members, known: true, grace: grace, budget: part(desired, overduePercent),
+			strategy: extensionsv1beta1.UpdateStrategyRollingUpdate,
+		})
+		if p.create == 0 && len(p.remove) == 0 {
+			break
 		}
-		for _, m := range members {
-			if m.stale || len(members) != desired {
-				t.Fatalf("a pool of %d ends with %d members, stale: %t", desired, len(members), m.stale)
-			}
+		members = afterwards(members, p, fmt.Sprintf("new%d-", round))
+		if len(members) > desired+part(desired, rollingPercent) || len(members) < desired {
+			t.Fatalf("a pool of %d has %d members in round %d", desired, len(members), round)
+		}
+	}
+	for _, m := range members {
+		if m.stale || m.refused || len(members) != desired {
+			t.Fatalf("a pool of %d ends with %d members, stale: %t, refused: %t", desired, len(members), m.stale, m.refused)
 		}
 	}
 }

@@ -43,6 +43,14 @@
 // pool wants stay Ready, and takes the room it needs by surging. Only where a quota
 // leaves no room to surge it goes below, by 20 % at most and never to none.
 //
+// 2026-11-30: Under RollingUpdate this holds for what today's rules refuse as well, though no
+// claim gets it: replicas that are Ready are what the strategy promises and what autoscalers
+// and alerts look at. Others are made first; then it goes, at its own pace. Under the other
+// strategies it goes without waiting for others.
+//
+// 2026-11-30: A Ready member is never too much for the sake of one that is unseen. Until that
+// is seen, nobody knows whether it exists, and whether it is worth more.
+//
 // 2026-11-29: A pool makes what its waiting claims need at once and what is missing
 // besides only when none waits or starts cold, for a bounded while. A refill that runs
 // beside a burst takes the apiserver, and beside cold starts the nodes, from those for

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -37,6 +38,9 @@ type Settings struct {
 	Current func() *config.Platform
 	// Changed tells when Current has another value.
 	Changed <-chan event.GenericEvent
+	// EveryPolicy holds NetworkPolicies, those of others too. Nil asks the apiserver, now and
+	// then.
+	EveryPolicy cache.Cache
 	// ConcurrentWorkers is how many templates are worked on at once.
 	ConcurrentWorkers int
 	// Tracer makes spans of passes; the zero one makes none.

@@ -19,7 +19,7 @@ import (
 )
 
 // gatherExposed reads what NetworkPolicies of others open for the Pods of an unmanaged
-// template. It asks the apiserver: the cache knows only those that the controllers keep.
+// template. The cache of the manager knows only those that the controllers keep.
 func (r *Reconciler) gatherExposed(ctx context.Context, s *scope) error {
 	if s.gone() || isolation.Managed(s.template) {
 		return nil
@@ -30,8 +30,12 @@ func (r *Reconciler) gatherExposed(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("list the Pods of the template: %w", err)
 	}
+	every := r.live
+	if s.asks = r.settings.EveryPolicy == nil; !s.asks {
+		every = r.settings.EveryPolicy
+	}
 	var policies networkingv1.NetworkPolicyList
-	if err := r.live.List(ctx, &policies, client.InNamespace(s.key.Namespace)); err != nil {
+	if err := every.List(ctx, &policies, client.InNamespace(s.key.Namespace), lookup.Shared); err != nil {
 		return fmt.Errorf("list the NetworkPolicies of the namespace: %w", err)
 	}
 	s.exposed = exposure.Find(pods.Items, policies.Items)

@@ -19,7 +19,6 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 )
@@ -28,8 +27,8 @@ import (
 // does not see policies that are not ours.
 const takenRecheck = 30 * time.Second
 
-// exposedRecheck is how soon the policies of others are looked at again that concern an
-// unmanaged template.
+// exposedRecheck is how soon the policies of others that concern an unmanaged template are
+// asked for again when nobody watches them.
 const exposedRecheck = 30 * time.Second
 
 // scope is everything that one pass over a template knows. gather fills the first
@@ -48,6 +47,9 @@ type scope struct {
 
 	// exposed is what NetworkPolicies of others open for the Pods of an unmanaged template.
 	exposed []exposure.Finding
+	// asks is true when the apiserver was asked for that, so that no event will tell of
+	// another answer.
+	asks bool
 
 	// invalid says why no egress profile could be chosen. Set by isolate.
 	invalid *field.Error
@@ -65,10 +67,10 @@ func (s *scope) gone() bool {
 func (s *scope) outcome() (ctrl.Result, error) {
 	var taken *netpol.TakenError
 	switch {
-	case s.failure == nil && isolation.Managed(s.template):
-		return ctrl.Result{}, nil
-	case s.failure == nil:
+	case s.failure == nil && s.asks:
 		return ctrl.Result{RequeueAfter: exposedRecheck}, nil
+	case s.failure == nil:
+		return ctrl.Result{}, nil
 	case errors.As(s.failure, &taken):
 		return ctrl.Result{RequeueAfter: takenRecheck}, nil
 	case apierrors.IsInvalid(s.failure):

@@ -24,6 +24,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
@@ -52,7 +53,11 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	}
 	e.stop = e.Run(apiserver.Setup{
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
-			settings := Settings{Current: apiserver.Platform, Changed: make(chan event.GenericEvent), ConcurrentWorkers: 1}
+			every, err := exposure.EveryPolicy(mgr)
+			if err != nil {
+				return err
+			}
+			settings := Settings{Current: apiserver.Platform, Changed: make(chan event.GenericEvent), EveryPolicy: every, ConcurrentWorkers: 1}
 			return New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), clock.RealClock{}, settings).SetupWithManager(ctx, mgr)
 		},
 		ByObject: byObject,
@@ -185,4 +190,45 @@ func TestUsersOfATemplateAreCounted(t *testing.T) {
 	counted(2, 1, 2)
 	e.Delete(pool)
 	counted(2, 0, 0)
+}
+
+// What the condition says of an unmanaged template is true after each change of the policies
+// of others and of its Pods. Nothing is asked for twice: each is told by an event.
+func TestWhatIsOpenForAnUnmanagedTemplateIsToldAsItChanges(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	pod := func(name string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{keys.SandboxTemplateRefHash: keys.NameHash("python")}},
+			Spec:       *makeTemplate().Spec.PodTemplate.Spec.DeepCopy(),
+		}
+	}
+	says := func(want string) {
+		e.Helper()
+		e.Eventually("the condition says "+want, func() error {
+			said := meta.FindStatusCondition(e.template().Status.Conditions, extensionsv1beta1.TemplateConditionNetworkPolicy)
+			if said == nil || said.Reason != reasonUnmanaged || !strings.Contains(said.Message, want) {
+				return fmt.Errorf("it is %+v", said)
+			}
+			return nil
+		})
+	}
+	e.Create(pod("first"), makeTemplate(func(t *extensionsv1beta1.SandboxTemplate) {
+		t.Spec.NetworkPolicyManagement = extensionsv1beta1.NetworkPolicyUnmanaged
+	}))
+	says("no NetworkPolicy of yours opens anything for their Pods")
+	open := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "open"}, Spec: networkingv1.NetworkPolicySpec{
+		Egress: []networkingv1.NetworkPolicyEgressRule{{}}, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
+	}}
+	e.Create(open)
+	says(`NetworkPolicy "open" lets 1 of their Pods (first) connect to everything`)
+	e.Create(pod("second"))
+	says(`NetworkPolicy "open" lets 2 of their Pods (first, second) connect to everything`)
+	apiserver.Change(e.Environment, "open", &networkingv1.NetworkPolicy{}, func(p *networkingv1.NetworkPolicy) {
+		p.Spec.Egress, p.Spec.Ingress = nil, []networkingv1.NetworkPolicyIngressRule{{}}
+		p.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
+	})
+	says(`NetworkPolicy "open" lets 2 of their Pods (first, second) be reached`)
+	e.Delete(open)
+	says("no NetworkPolicy of yours opens anything for their Pods")
 }

@@ -130,22 +130,18 @@ func TestOutcome(t *testing.T) {
 		failure error
 		again   ctrl.Result
 		retried bool
-		// unmanaged is true for a template without a policy of its own.
-		unmanaged bool
+		// asks is true when policies of others were asked for that nobody watches.
+		asks bool
 	}{
 		"nothing wrong":                {},
-		"policies of others count":     {unmanaged: true, again: ctrl.Result{RequeueAfter: exposedRecheck}},
+		"policies of others count":     {asks: true, again: ctrl.Result{RequeueAfter: exposedRecheck}},
 		"a name that is taken":         {failure: taken, again: ctrl.Result{RequeueAfter: takenRecheck}},
 		"what the user must mend":      {failure: invalidPolicy(), retried: true},
 		"an apiserver that is not out": {failure: errors.New("busy"), retried: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			edits := []func(*scope){failing(tc.failure)}
-			if tc.unmanaged {
-				edits = append(edits, unmanaged)
-			}
-			got, err := makeScope(edits...).outcome()
+			got, err := makeScope(failing(tc.failure), func(s *scope) { s.asks = tc.asks }).outcome()
 			if got != tc.again || (err != nil) != tc.retried {
 				t.Errorf("outcome() = %v, %v, want %v and an error: %t", got, err, tc.again, tc.retried)
 			}

@@ -56,7 +56,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err != nil {
 		return err
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
+	templates := ctrl.NewControllerManagedBy(mgr)
+	if every := r.settings.EveryPolicy; every != nil {
+		templates.WatchesRawSource(source.Kind(every, client.Object(&networkingv1.NetworkPolicy{}), later(r.templatesOpenedBy))).
+			Watches(&corev1.Pod{}, later(r.templatesOpenFor))
+	}
+	err = templates.
 		Named("sandboxtemplate").
 		For(&extensionsv1beta1.SandboxTemplate{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
@@ -87,6 +92,41 @@ func templateOfPolicy(_ context.Context, object client.Object) []ctrl.Request {
 		return nil
 	}
 	return requestFor(object.GetNamespace(), name)
+}
+
+// templatesOpenedBy maps a policy of somebody else to the unmanaged templates of its
+// namespace, whose status tells what it opens.
+func (r *Reconciler) templatesOpenedBy(ctx context.Context, policy client.Object) []ctrl.Request {
+	if policy.GetLabels()[keys.ManagedBy] == isolation.Manager {
+		return nil
+	}
+	return r.unmanaged(ctx, policy.GetNamespace(), func(string) bool { return true })
+}
+
+// templatesOpenFor maps a Pod to the unmanaged template that it was made from, whose status
+// tells what is open for it.
+func (r *Reconciler) templatesOpenFor(ctx context.Context, pod client.Object) []ctrl.Request {
+	hash := pod.GetLabels()[keys.SandboxTemplateRefHash]
+	if hash == "" {
+		return nil
+	}
+	return r.unmanaged(ctx, pod.GetNamespace(), func(name string) bool { return keys.NameHash(name) == hash })
+}
+
+// unmanaged are the templates of a namespace that are unmanaged and meant.
+func (r *Reconciler) unmanaged(ctx context.Context, namespace string, meant func(name string) bool) []ctrl.Request {
+	var templates extensionsv1beta1.SandboxTemplateList
+	if err := r.client.List(ctx, &templates, client.InNamespace(namespace), lookup.Shared); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot find the templates that are unmanaged", "namespace", namespace)
+		return nil
+	}
+	var found []ctrl.Request
+	for i := range templates.Items {
+		if template := &templates.Items[i]; !isolation.Managed(template) && meant(template.Name) {
+			found = append(found, requestFor(namespace, template.Name)...)
+		}
+	}
+	return found
 }
 
 func templateOfSandbox(_ context.Context, object client.Object) []ctrl.Request {
@@ -145,8 +185,8 @@ func requestFor(namespace, name string) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}}
 }
 
-// later asks for a pass a while after an object came, went, or moved to another
-// template, so that many changes cost one.
+// later asks for a pass a while after an object came, went, or came to concern another, so that
+// many changes cost one.
 func later(templates handler.MapFunc) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	add := func(ctx context.Context, q queue, objects ...client.Object) {
@@ -160,21 +200,23 @@ func later(templates handler.MapFunc) handler.EventHandler {
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { add(ctx, q, e.Object) },
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { add(ctx, q, e.Object) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if user(e.ObjectOld) != user(e.ObjectNew) {
+			if concern(e.ObjectOld) != concern(e.ObjectNew) {
 				add(ctx, q, e.ObjectOld, e.ObjectNew)
 			}
 		},
 	}
 }
 
-// user is what makes an object a user of a template: the name of the template, or of
-// the pool between them.
-func user(object client.Object) string {
+// concern is why an object matters to a template: the name of the template, or of the pool
+// between them, or what the object says.
+func concern(object client.Object) string {
 	switch object.(type) {
 	case *extensionsv1beta1.SandboxWarmPool:
 		return relations.TemplateOfPool(object)
 	case *extensionsv1beta1.SandboxClaim:
 		return relations.PoolOfClaim(object)
+	case *networkingv1.NetworkPolicy:
+		return fmt.Sprintf("%s/%d", object.GetUID(), object.GetGeneration())
 	default:
 		return relations.TemplateOfSandbox(object)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/audit"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
@@ -19,6 +20,7 @@ import (
 type shared struct {
 	platform *config.Platform
 	network  *surroundings.Watcher
+	policies cache.Cache
 	tracer   tracing.Tracer
 	// verdicts judge what is handed out; nil when there are no policies. Set by
 	// setUpExtensions.

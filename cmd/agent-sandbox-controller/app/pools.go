@@ -88,7 +88,8 @@ func (o *PoolOptions) validate(refuse func(name string, value any, remedy string
 func setUpTemplates(ctx context.Context, mgr ctrl.Manager, options PoolOptions, common shared) error {
 	reconciler := template.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		template.Settings{
-			Current: common.network.Platform, Changed: common.network.Follow(), ConcurrentWorkers: options.TemplateWorkers, Tracer: common.tracer,
+			Current: common.network.Platform, Changed: common.network.Follow(), EveryPolicy: common.policies,
+			ConcurrentWorkers: options.TemplateWorkers, Tracer: common.tracer,
 		})
 	return reconciler.SetupWithManager(ctx, mgr)
 }

@@ -14,7 +14,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -24,7 +23,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/fairqueue"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/fairqueue"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
@@ -33,10 +32,6 @@ const (
 	controllerName = "sandboxclaim"
 
 	firstRetry = 50 * time.Millisecond
-	// lastRetry bounds the back-off: a full quota may have room again at any time.
-	lastRetry = time.Minute
-	// passTimeout ends a pass that hangs, for example on a cache that lost its watch.
-	passTimeout = time.Minute
 	// conflictRetry is when a claim is looked at again that was just written.
 	conflictRetry = 10 * time.Millisecond
 )
@@ -59,13 +54,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&extensionsv1beta1.SandboxWarmPool{}, r.poolEvents()).
 		Watches(&extensionsv1beta1.SandboxTemplate{}, r.templateEvents()).
 		WatchesRawSource(r.waker.Source()).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
-			NewQueue:                fairqueue.New,
-			ReconciliationTimeout:   passTimeout,
-			EnableWarmup:            new(true),
-		}).
+		WithOptions(fairqueue.Options(r.settings.ConcurrentWorkers, firstRetry)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up the claim controller: %w", err)

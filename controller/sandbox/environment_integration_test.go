@@ -29,6 +29,9 @@ import (
 // boxName is the name of the Sandbox that most tests are about.
 const boxName = "box"
 
+// workers are how many Sandboxes the controller works on at once.
+const workers = 4
+
 // server is the apiserver of all tests of this package; TestMain starts it.
 var server *apiserver.Server
 
@@ -75,7 +78,7 @@ func (e *environment) start() {
 	e.stop = e.Run(apiserver.Setup{
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
 			e.reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), e.Clock,
-				Settings{Platform: e.platform, Current: func() *config.Platform { return e.platform }, ClusterDomain: "cluster.local", ConcurrentWorkers: 4})
+				Settings{Platform: e.platform, Current: func() *config.Platform { return e.platform }, ClusterDomain: "cluster.local", ConcurrentWorkers: workers})
 			return e.reconciler.SetupWithManager(ctx, mgr)
 		},
 		ByObject: byObject,

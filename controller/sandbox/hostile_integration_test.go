@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,13 +129,13 @@ func TestModeThatIsFlippedRapidly(t *testing.T) {
 // lasting fails the test if what is wrong with a Sandbox is tried again or told again.
 func (e *environment) lasting(name string) {
 	e.Helper()
-	told := e.Writes()["patch sandboxes/status"]
+	told := e.sandbox(name)
 	_, err := e.reconciler.Reconcile(e.Context(), e.request(name))
 	if !errors.Is(err, reconcile.TerminalError(nil)) {
 		e.Errorf("the outcome of a pass is %v, want one that is not retried", err)
 	}
-	if now := e.Writes()["patch sandboxes/status"]; now != told {
-		e.Errorf("a pass that found nothing new wrote the status: %d writes became %d", told, now)
+	if now := e.sandbox(name); now.ResourceVersion != told.ResourceVersion {
+		e.Errorf("a pass that found nothing new wrote (-before +after):\n%s", cmp.Diff(told, now))
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -25,16 +24,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/fairqueue"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 const (
 	firstRetry = 200 * time.Millisecond
-	// lastRetry bounds the back-off: a full quota may have room again at any time.
-	lastRetry = time.Minute
-	// passTimeout ends a pass that hangs, for example on a cache that lost its watch.
-	passTimeout = time.Minute
 	// representatives are how many Sandboxes are woken for one isolation policy that
 	// changed. Each mends the policies that select its Pod, whatever else it fails in;
 	// more than one are asked in case that Pod is about to go.
@@ -62,12 +58,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfNamespace),
 			builder.WithPredicates(relations.TierChanged())).
 		WatchesRawSource(r.waker.Source()).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
-			ReconciliationTimeout:   passTimeout,
-			EnableWarmup:            new(true),
-		}).
+		WithOptions(fairqueue.Options(r.settings.ConcurrentWorkers, firstRetry)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up the sandbox controller: %w", err)

@@ -16,7 +16,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -26,6 +25,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/fairqueue"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
@@ -39,9 +39,7 @@ const (
 )
 
 const (
-	firstRetry  = 200 * time.Millisecond
-	lastRetry   = time.Minute
-	passTimeout = time.Minute
+	firstRetry = 200 * time.Millisecond
 	// countAfter is how long after a change the users of a template are counted.
 	countAfter = time.Second
 )
@@ -71,12 +69,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&extensionsv1beta1.SandboxClaim{}, later(r.templateOfClaim)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfNamespace), builder.WithPredicates(relations.TierChanged())).
 		WatchesRawSource(source.Channel(r.settings.Changed, handler.EnqueueRequestsFromMapFunc(r.everyTemplate))).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
-			ReconciliationTimeout:   passTimeout,
-			EnableWarmup:            new(true),
-		}).
+		WithOptions(fairqueue.Options(r.settings.ConcurrentWorkers, firstRetry)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up the template controller: %w", err)

@@ -40,8 +40,9 @@ func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, apiserver.Options{NoFsyn
 type environment struct {
 	*apiserver.Environment
 
-	settings Settings
-	stop     func()
+	settings   Settings
+	reconciler *Reconciler
+	stop       func()
 }
 
 func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
@@ -72,8 +73,8 @@ func (e *environment) start() {
 	e.Helper()
 	e.stop = e.Run(apiserver.Setup{
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
-			reconciler := New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), e.Clock, e.settings)
-			return reconciler.SetupWithManager(ctx, mgr)
+			e.reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), e.Clock, e.settings)
+			return e.reconciler.SetupWithManager(ctx, mgr)
 		},
 	})
 }

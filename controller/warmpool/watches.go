@@ -15,7 +15,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -24,6 +23,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/fairqueue"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
@@ -45,9 +45,7 @@ const (
 )
 
 const (
-	firstRetry  = 200 * time.Millisecond
-	lastRetry   = time.Minute
-	passTimeout = time.Minute
+	firstRetry = 200 * time.Millisecond
 	// gatherFor is how long an event waits for others before a pass looks at them all: one
 	// claim makes five of them, and a pass looks at every member.
 	gatherFor = 100 * time.Millisecond
@@ -67,12 +65,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&extensionsv1beta1.SandboxClaim{}, r.claimEvents()).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfNamespace), builder.WithPredicates(relations.TierChanged())).
 		WatchesRawSource(r.waker.Source()).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: r.settings.ConcurrentWorkers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
-			ReconciliationTimeout:   passTimeout,
-			EnableWarmup:            new(true),
-		}).
+		WithOptions(fairqueue.Options(r.settings.ConcurrentWorkers, firstRetry)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up the pool controller: %w", err)

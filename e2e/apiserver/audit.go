@@ -110,6 +110,23 @@ func (a *Audit) Order(filter Filter) ([]string, error) {
 	return order, nil
 }
 
+// Turns lists the namespaces in which writes of one kind, named as in Counts, were done,
+// one after the other.
+func (a *Audit) Turns(filter Filter, write string) ([]string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.read(); err != nil {
+		return nil, err
+	}
+	var turns []string
+	for i := range a.events {
+		if event := &a.events[i]; filter.picks(event) && what(event) == write {
+			turns = append(turns, event.ObjectRef.Namespace)
+		}
+	}
+	return turns, nil
+}
+
 // Settle waits until the log has everything that was answered before it was called.
 func (a *Audit) Settle(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)

@@ -37,8 +37,8 @@ type Setup struct {
 	Elected string
 }
 
-// Run starts controllers that see this namespace only and returns what ends them. They
-// end with the test.
+// Run starts controllers that see this namespace and those beside it only, and returns
+// what ends them. They end with the test.
 func (e *Environment) Run(setup Setup) (stop func()) {
 	e.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -108,11 +108,15 @@ func (e *Environment) newManager(setup Setup) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	sees := map[string]cache.Config{e.Namespace: {}}
+	for _, namespace := range e.Beside {
+		sees[namespace] = cache.Config{}
+	}
 	options := ctrl.Options{
 		Scheme: scheme,
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(), ByObject: setup.ByObject,
-			DefaultNamespaces: map[string]cache.Config{e.Namespace: {}},
+			DefaultNamespaces: sees,
 		},
 		Client:                  client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Metrics:                 metricsserver.Options{BindAddress: "0"},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +43,8 @@ type Environment struct {
 	Lag    *Lag
 	// Wrap disturbs them in a way of the test's own; nil for none.
 	Wrap func(http.RoundTripper) http.RoundTripper
+	// Beside are further namespaces that they see.
+	Beside []string
 	// Told takes their Events in place of the apiserver; nil for none.
 	Told *Told
 
@@ -144,6 +147,24 @@ func (e *Environment) Writes() Counts {
 		e.Fatal(err)
 	}
 	return counts
+}
+
+// Overtook is how many writes of a kind, named as in Counts, the controllers had done in
+// this namespace when they did the first one in another.
+func (e *Environment) Overtook(other, write string) int {
+	e.Helper()
+	if err := e.server.Audit.Settle(e.Context(), e.server.Config); err != nil {
+		e.Fatal(err)
+	}
+	turns, err := e.server.Audit.Turns(Filter{User: e.User}, write)
+	if err != nil {
+		e.Fatal(err)
+	}
+	first := slices.Index(turns, other)
+	if first < 0 {
+		e.Fatalf("nobody did %q in namespace %s", write, other)
+	}
+	return first
 }
 
 // Witness watches who has which Sandbox until the test ends.

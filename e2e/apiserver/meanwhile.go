@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -49,6 +50,50 @@ func (f *Failing) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		if request.Method == f.Method && strings.HasSuffix(request.URL.Path, f.Path) && f.left.Add(-1) >= 0 {
 			return answer(request, http.StatusInternalServerError)
+		}
+		return next.RoundTrip(request)
+	})
+}
+
+// Gate holds certain writes of a client back until it is opened, so that all that comes
+// meanwhile stands in line.
+type Gate struct {
+	method, path string
+
+	opened chan struct{}
+	held   atomic.Int64
+}
+
+// NewGate says which writes: their verb in HTTP, and how their path ends.
+func NewGate(method, path string) *Gate {
+	return &Gate{method: method, path: path, opened: make(chan struct{})}
+}
+
+// Line waits until so many workers are held back and so many objects stand in line for
+// one, of which queued tells.
+func (g *Gate) Line(e *Environment, workers, waiting int, queued func() int) {
+	e.Helper()
+	e.Eventually(fmt.Sprintf("%d workers are busy and %d objects wait", workers, waiting), func() error {
+		if held, inLine := int(g.held.Load()), queued(); held != workers || inLine != waiting {
+			return fmt.Errorf("%d and %d do", held, inLine)
+		}
+		return nil
+	})
+}
+
+// Open lets all through, those that wait and those that come. It is called once.
+func (g *Gate) Open() { close(g.opened) }
+
+// Wrap holds back what goes through a transport; it suits rest.Config.Wrap.
+func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(request *http.Request) (*http.Response, error) {
+		if request.Method == g.method && strings.HasSuffix(request.URL.Path, g.path) {
+			g.held.Add(1)
+			select {
+			case <-g.opened:
+			case <-request.Context().Done():
+				return nil, request.Context().Err()
+			}
 		}
 		return next.RoundTrip(request)
 	})

@@ -24,8 +24,8 @@ var stages []byte
 const unbounded = 100_000
 
 // AddNodes adds so many nodes that do not exist, and all that Pods need to come and go
-// on them: the scheduler, the garbage collector, and kwok, which plays every kubelet.
-// They end with the server.
+// on them: the scheduler, the garbage collector and the autoscaler, which looks every
+// second, and kwok, which plays every kubelet. They end with the server.
 func (s *Server) AddNodes(ctx context.Context, count int) error {
 	if err := os.WriteFile(s.in("kwok.yaml"), stages, 0o600); err != nil {
 		return fmt.Errorf("stages of kwok: %w", err)
@@ -35,7 +35,8 @@ func (s *Server) AddNodes(ctx context.Context, count int) error {
 			"--leader-elect=false", "--secure-port=0", fmt.Sprint("--kube-api-qps=", unbounded), fmt.Sprint("--kube-api-burst=", unbounded),
 		},
 		"kube-controller-manager": {
-			"--controllers=garbage-collector-controller", "--leader-elect=false", "--secure-port=0",
+			"--controllers=garbage-collector-controller,horizontal-pod-autoscaler-controller", "--leader-elect=false", "--secure-port=0",
+			"--horizontal-pod-autoscaler-sync-period=1s",
 			fmt.Sprint("--kube-api-qps=", unbounded), fmt.Sprint("--kube-api-burst=", unbounded),
 		},
 		"kwok": {"--config=" + s.in("kwok.yaml"), "--manage-all-nodes=true", "--node-lease-duration-seconds=0"},

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -125,6 +126,24 @@ func (a *Audit) Turns(filter Filter, write string) ([]string, error) {
 		}
 	}
 	return turns, nil
+}
+
+// First is when the first write of those kinds, named as in Counts, was asked for; zero
+// when there was none.
+func (a *Audit) First(filter Filter, writes ...string) (time.Time, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.read(); err != nil {
+		return time.Time{}, err
+	}
+	var first time.Time
+	for i := range a.events {
+		event := &a.events[i]
+		if at := event.RequestReceivedTimestamp.Time; filter.picks(event) && slices.Contains(writes, what(event)) && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first, nil
 }
 
 // Settle waits until the log has everything that was answered before it was called.

@@ -13,25 +13,33 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
-// fewRenewals is how many renewals of the Lease the one that stands by may take to notice.
-// It looks for it about as often as the leader renews it.
-const fewRenewals = 4
-
 const (
 	// leaseLasts is how long the Lease of a leader that is silent lasts.
 	leaseLasts = 5 * time.Second
-	// leaderEnds is when a leader that cannot renew its Lease has ended.
-	leaderEnds = 3500 * time.Millisecond
+	// promised is how long it takes at most until another leads, once the Lease is free.
+	promised = 2 * time.Second
+	// renewed is how often a leader renews its Lease, and leaderEnds when one that cannot
+	// has ended.
+	renewed    = 400 * time.Millisecond
+	leaderEnds = 3400 * time.Millisecond
 )
 
 // A leader ends in the middle of a burst, by force or when it is told to, and the one
 // that stood by goes on: no claim is lost and none is served twice. The Lease of one that
 // was killed runs out first; one that is told to end gives it back.
+//
+// 2026-11-30: What is promised are two seconds after a leader that is told to end, and two
+// more than the Lease lasts after one that is killed. That the configuration keeps it is a
+// matter of arithmetic and tested where the configuration is. Here it is held to the pace
+// of the run: on a machine on which the slowest renewal came in time these are the two
+// seconds, and on one that is n times too slow n times as many. A bound without that would
+// measure the neighbours.
 func TestALeaderThatEndsInABurstIsReplaced(t *testing.T) {
 	const claims, replicas = 100, 50
 	cases := map[string]struct {
@@ -63,6 +71,7 @@ func TestALeaderThatEndsInABurstIsReplaced(t *testing.T) {
 				return nil
 			})
 			leader := leases.current()
+			ended := clock.RealClock{}.Now()
 			if err := tc.end(first.Process); err != nil {
 				t.Fatal(err)
 			}
@@ -81,28 +90,46 @@ func TestALeaderThatEndsInABurstIsReplaced(t *testing.T) {
 			}
 			t.Logf("%d of %d claims had a Sandbox before", inTime, claims)
 			leases.holdSuccession(t, leader, tc.runsOut)
+			e.holdGap(ended, tc.runsOut, leases.pace(ended))
 		})
 	}
 }
 
-// holdSuccession fails the test unless another led in time after the leader of a reign.
+// holdSuccession fails the test unless another led after the leader of a reign, and not
+// before the first must have ended, had it only lost its connection.
 func (c *chronicle) holdSuccession(t *testing.T, leader int, runsOut time.Duration) {
 	t.Helper()
-	reigns, slowest := c.told()
+	reigns := c.told()
+	free := leader
 	if runsOut == 0 {
-		leader++ // the reign of nobody
+		free++ // the reign of nobody
 	}
-	if len(reigns) < leader+2 || leader < 0 || (reigns[leader].holder == "") != (runsOut == 0) || reigns[leader+1].holder == "" {
+	if leader < 0 || len(reigns) < free+2 || (reigns[free].holder == "") != (runsOut == 0) || reigns[free+1].holder == "" {
 		t.Fatalf("the Lease was held by %+v, and number %d should have been followed", reigns, leader)
 	}
-	first, next := reigns[leader], reigns[leader+1]
-	gap := next.began.Sub(first.last)
-	t.Logf("another led %s after the last sign of the first; the slowest renewal took %s", gap, slowest)
-	if most := runsOut + fewRenewals*slowest; gap > most {
-		t.Errorf("another led after %s, want %s at most", gap, most)
+	if reigns[leader].lasts != leaseLasts {
+		t.Errorf("the Lease lasted %s, want %s", reigns[leader].lasts, leaseLasts)
 	}
-	if runsOut > 0 && gap < leaderEnds {
-		t.Errorf("another led after %s, when the first, had it only lost its connection, might still have led for %s", gap, leaderEnds-gap)
+	if gap := reigns[free+1].began.Sub(reigns[free].last()); runsOut > 0 && gap < leaderEnds {
+		t.Errorf("another led %s after the last sign of the first, which might still have led for %s", gap, leaderEnds-gap)
+	}
+}
+
+// holdGap fails the test unless the second bound a claim in time after the first ended, at
+// the pace of the run.
+func (e *environment) holdGap(ended time.Time, runsOut time.Duration, pace float64) {
+	e.Helper()
+	if err := server.Audit.Settle(e.Context(), server.Config); err != nil {
+		e.Fatal(err)
+	}
+	acted, err := server.Audit.First(apiserver.Filter{User: "second", Namespace: e.Namespace}, "patch sandboxes", "create sandboxes")
+	if err != nil || acted.IsZero() {
+		e.Fatalf("the second did nothing (%v)", err)
+	}
+	gap, most := acted.Sub(ended), runsOut+time.Duration(float64(promised)*pace)
+	e.Logf("the second went on %s after the end of the first; at a pace of %.1f it has %s", gap, pace, most)
+	if gap > most {
+		e.Errorf("the second went on %s after the end of the first, want %s at most", gap, most)
 	}
 }
 

@@ -39,11 +39,15 @@ func (r *replica) stayUp() {
 // reign is the time in which one holder had the Lease.
 type reign struct {
 	holder string
-	// began and last are when it took the Lease and when it renewed it last.
-	began, last time.Time
-	// slowest is the longest time between two renewals.
-	slowest time.Duration
+	// lasts is how long the Lease lasts after a sign of the holder.
+	lasts time.Duration
+	// began is when it took the Lease, and signs are when it did and when it renewed it.
+	began time.Time
+	signs []time.Time
 }
+
+// last is the last sign of the holder.
+func (r *reign) last() time.Time { return r.signs[len(r.signs)-1] }
 
 // chronicle are all who had the Lease, one after the other. The holder of a Lease that
 // was given back is nobody.
@@ -71,12 +75,11 @@ func (c *chronicle) note(spec *coordinationv1.LeaseSpec) {
 	defer c.mu.Unlock()
 	holder, renewed := ptr.Deref(spec.HolderIdentity, ""), spec.RenewTime.Time
 	if last := len(c.reigns) - 1; last >= 0 && c.reigns[last].holder == holder {
-		now := &c.reigns[last]
-		now.slowest = max(now.slowest, renewed.Sub(now.last))
-		now.last = renewed
+		c.reigns[last].signs = append(c.reigns[last].signs, renewed)
 		return
 	}
-	c.reigns = append(c.reigns, reign{holder: holder, began: spec.AcquireTime.Time, last: renewed})
+	lasts := time.Duration(ptr.Deref(spec.LeaseDurationSeconds, 0)) * time.Second
+	c.reigns = append(c.reigns, reign{holder: holder, lasts: lasts, began: spec.AcquireTime.Time, signs: []time.Time{renewed}})
 }
 
 // current is the number of the reign that lasts.
@@ -86,14 +89,24 @@ func (c *chronicle) current() int {
 	return len(c.reigns) - 1
 }
 
-// told tells what the watch saw: who followed whom, and the longest time
-// between two renewals by anybody, which says how busy the machine was.
-func (c *chronicle) told() (reigns []reign, slowest time.Duration) {
+// told tells what the watch saw: who followed whom.
+func (c *chronicle) told() []reign {
 	c.seen()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, r := range c.reigns {
-		slowest = max(slowest, r.slowest)
+	return slices.Clone(c.reigns)
+}
+
+// pace is how many times longer than it should have the slowest renewal took since a
+// moment, by anybody: at least 1, and more on a machine that is too busy.
+func (c *chronicle) pace(since time.Time) float64 {
+	slowest := renewed
+	for _, r := range c.told() {
+		for i := 1; i < len(r.signs); i++ {
+			if r.signs[i].After(since) {
+				slowest = max(slowest, r.signs[i].Sub(r.signs[i-1]))
+			}
+		}
 	}
-	return slices.Clone(c.reigns), slowest
+	return float64(slowest) / float64(renewed)
 }

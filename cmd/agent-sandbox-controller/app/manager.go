@@ -42,13 +42,15 @@ import (
 const (
 	// leaseName is a fact of the API: two controllers never run at once in a namespace.
 	leaseName = "a3317529.agent-sandbox.x-k8s.io"
-	// A leader that dies is replaced within leaseDuration and two retryPeriods, one that
-	// ends by itself within about two retryPeriods.
+	// Whoever stands by looks at the Lease every one to 2.2 retryPeriods. So one that dies is
+	// replaced within leaseDuration and 4.4 retryPeriods of its last sign, since that may be
+	// seen late and so may be its end, and one that ends by itself within 2.2 of them: less
+	// than two seconds more than the Lease lasts, and less than two seconds.
 	leaseDuration = 5 * time.Second
 	// renewDeadline and one retryPeriod are how long a leader goes on without an answer: less
 	// than the four seconds after which another may take the lead.
 	renewDeadline = 3 * time.Second
-	retryPeriod   = 500 * time.Millisecond
+	retryPeriod   = 400 * time.Millisecond
 
 	controllerName = "agent-sandbox-controller"
 )

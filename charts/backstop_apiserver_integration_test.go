@@ -52,19 +52,22 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, t
 	w.texts = append(w.texts, text)
 }
 
-// rules are the ids of the rules that the warnings name, sorted.
-func (w *warnings) rules() []string {
-	var ids []string
+// messages are what the policies say in the warnings.
+func (w *warnings) messages() []string {
+	var messages []string
 	for _, text := range w.texts {
 		_, message, _ := strings.Cut(text, "' with binding '")
-		_, message, found := strings.Cut(message, ": ")
-		if id, _, _ := strings.Cut(message, ":"); found {
-			ids = append(ids, id)
+		if _, message, found := strings.Cut(message, ": "); found {
+			messages = append(messages, message)
 		}
 	}
 	w.texts = nil
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	return messages
+}
+
+// rules are the ids of the rules that the warnings name, sorted.
+func (w *warnings) rules() []string {
+	return rulesOfRefusals(w.messages())
 }
 
 func newGuarded(t *testing.T, r rendered) *guarded {
@@ -85,7 +88,7 @@ func newGuarded(t *testing.T, r rendered) *guarded {
 	objects := []client.Object{
 		&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}, Handler: "runsc"},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"agents.x-k8s.io", "extensions.agents.x-k8s.io"}, Resources: []string{"*"}, Verbs: []string{"create"}},
+			{APIGroups: []string{"agents.x-k8s.io", "extensions.agents.x-k8s.io"}, Resources: []string{"*"}, Verbs: []string{"create", "update", "delete"}},
 		}},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "tenant"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "tenant"},
@@ -206,6 +209,47 @@ func TestApiserverAndRulesAgreeOnTheCorpus(t *testing.T) {
 		if !seen[id] {
 			t.Errorf("no manifest breaks rule %s, so that nothing was compared", id)
 		}
+	}
+}
+
+// On a real apiserver the backstop says of an update what the corpus states: it only warns
+// here, so that even an object that is older than all rules can be stored.
+func TestApiserverJudgesUpdatesAsTheCorpusStates(t *testing.T) {
+	guard := newGuarded(t, render(t, install{set: []string{"backstop.rules=Always", "backstop.validationActions={Warn}"}}))
+	asked := 0
+	for _, c := range heldCases(t) {
+		if len(c.Documents) == 1 {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			object := admitted(c.Documents[0])
+			object.SetNamespace(c.Namespace)
+			if err := guard.tenant.Create(t.Context(), object); apierrors.IsInvalid(err) {
+				return // the schema refuses the first state
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := guard.tenant.Delete(context.WithoutCancel(t.Context()), object); err != nil {
+					t.Error(err)
+				}
+			})
+			for _, document := range c.Documents[1:] {
+				guard.warned.texts = nil
+				next := admitted(document)
+				next.SetNamespace(c.Namespace)
+				next.SetResourceVersion(object.GetResourceVersion())
+				if err := guard.tenant.Update(t.Context(), next); err != nil {
+					t.Fatal(err)
+				}
+				object = next
+			}
+			asked++
+			compareRefusals(t, c, guard.warned.messages())
+		})
+	}
+	if asked < 25 {
+		t.Errorf("the apiserver was asked about %d updates, want at least 25", asked)
 	}
 }
 

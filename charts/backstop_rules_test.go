@@ -12,6 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	verdicts "github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 // backedUp are the rules of the library that hold without the webhook.
@@ -44,15 +47,29 @@ var podChanges = map[string]func(spec, container map[string]any){
 	"none of the node's":       func(s, _ map[string]any) { s["hostNetwork"], s["hostPID"], s["hostIPC"] = false, false, false },
 	"all of the node's":        func(s, _ map[string]any) { s["hostNetwork"], s["hostPID"], s["hostIPC"] = true, true, true },
 	"a path of the node":       volume("hostPath", map[string]any{"path": "/etc"}),
+	"another path of the node": volume("hostPath", map[string]any{"path": "/"}),
 	"a path without its name":  volume("hostPath", map[string]any{}),
 	"an emptyDir":              volume("emptyDir", map[string]any{}),
 	"a projected ConfigMap":    projected("configMap", map[string]any{"name": "a"}),
 	"a projected token":        projected("serviceAccountToken", map[string]any{"path": "t"}),
 	"a token of an audience":   projected("serviceAccountToken", map[string]any{"path": "t", "audience": "vault", "expirationSeconds": int64(600)}),
 	"a long token of it":       projected("serviceAccountToken", map[string]any{"path": "t", "audience": "vault", "expirationSeconds": int64(86400)}),
+	"a projected token twice": volume("projected", map[string]any{"sources": []any{
+		map[string]any{"serviceAccountToken": map[string]any{"path": "t"}}, map[string]any{"serviceAccountToken": map[string]any{"path": "t"}},
+	}}),
+	"a token beside a ConfigMap": volume("projected", map[string]any{"sources": []any{
+		map[string]any{"configMap": map[string]any{"name": "a"}}, map[string]any{"serviceAccountToken": map[string]any{"path": "t"}},
+	}}),
 	"a projected trust bundle": projected("clusterTrustBundle", map[string]any{"path": "t"}),
 	"a projected certificate":  projected("podCertificate", map[string]any{"keyType": "ED25519"}),
 	"a port of the node":       portList(map[string]any{"containerPort": int64(80)}, map[string]any{"containerPort": int64(81), "hostPort": int64(8081)}),
+	"another port of the node": portList(map[string]any{"containerPort": int64(81), "hostPort": int64(8082)}),
+	"it under another number":  portList(map[string]any{"containerPort": int64(91), "hostPort": int64(8081)}),
+	"two ports of the node": portList(map[string]any{"containerPort": int64(81), "hostPort": int64(8081)},
+		map[string]any{"containerPort": int64(82), "hostPort": int64(8082)}),
+	"one port of it twice": portList(map[string]any{"containerPort": int64(81), "hostPort": int64(8081)},
+		map[string]any{"containerPort": int64(82), "hostPort": int64(8081)}),
+	"a named port of the node": portList(map[string]any{"name": "web", "containerPort": int64(81), "hostPort": int64(8081)}),
 	"a port of its own":        portList(map[string]any{"containerPort": int64(80), "hostPort": int64(0)}),
 	"a token":                  func(s, _ map[string]any) { s["automountServiceAccountToken"] = true },
 	"a token by default":       func(s, _ map[string]any) { delete(s, "automountServiceAccountToken") },
@@ -126,6 +143,54 @@ func TestTheBackstopJudgesLikeTheRules(t *testing.T) {
 			t.Errorf("no manifest breaks rule %s, so that nothing was compared", id)
 		}
 	}
+}
+
+// An update is excused by the backstop for what the webhook excuses it for, from every Pod
+// of the table to every Pod of it with another image.
+func TestTheBackstopHasTheRatchetOfTheWebhook(t *testing.T) {
+	r := render(t, install{set: []string{"backstop.rules=Always"}})
+	rules, policies := rulesOf(t, r), backstop(t, r)
+	excused := map[string]bool{}
+	for _, tier := range []string{"standard", "restricted"} {
+		old, next, judged := map[string]string{}, map[string]string{}, map[string]verdicts.Judgement{}
+		for name, change := range podChanges {
+			spec := podOf(t, change)
+			old[name], judged[name] = sandboxOf(t, "Sandbox", spec), denialsIn(t, rules, r, tier, spec)
+			spec["containers"].([]any)[0].(map[string]any)["image"] = "python:3.13-slim"
+			next[name] = sandboxOf(t, "Sandbox", spec)
+		}
+		for before := range podChanges {
+			for after := range podChanges {
+				t.Run("tier "+tier+", from "+before+" to "+after, func(t *testing.T) {
+					brought, tolerated := verdicts.Ratchet(judged[after], judged[before], true)
+					got := refusals(t, policies, write{resource: kindResource, object: next[after], old: old[before], tier: tier})
+					if diff := cmp.Diff(backedUpOf(brought), rulesOfRefusals(got), cmpopts.EquateEmpty()); diff != "" {
+						t.Errorf("refused by (-rules +backstop):\n%s", diff)
+					}
+					for _, id := range backedUpOf(tolerated) {
+						excused[id] = true
+					}
+				})
+			}
+		}
+	}
+	for _, id := range backedUp {
+		if !excused[id] {
+			t.Errorf("no update keeps a fault against rule %s, so that nothing was compared", id)
+		}
+	}
+}
+
+// backedUpOf are the rules of findings that the backstop holds, sorted.
+func backedUpOf(findings []engine.Finding) []string {
+	var ids []string
+	for _, finding := range findings {
+		if slices.Contains(backedUp, finding.Rule) {
+			ids = append(ids, finding.Rule)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 func sandboxOf(t *testing.T, kind string, spec map[string]any) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
 
+	verdicts "github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -84,6 +85,17 @@ func judge(t *testing.T, rules *engine.Engine, r rendered, change func(spec, con
 // judgeIn returns the rules that refuse a Sandbox with that Pod in a tier.
 func judgeIn(t *testing.T, rules *engine.Engine, r rendered, tierName string, spec map[string]any) []string {
 	t.Helper()
+	var denied []string
+	for _, finding := range denialsIn(t, rules, r, tierName, spec).Findings {
+		denied = append(denied, finding.Rule)
+	}
+	slices.Sort(denied)
+	return slices.Compact(denied)
+}
+
+// denialsIn are the findings that refuse a Sandbox with that Pod in a tier.
+func denialsIn(t *testing.T, rules *engine.Engine, r rendered, tierName string, spec map[string]any) verdicts.Judgement {
+	t.Helper()
 	var tier map[string]any
 	_, choice, _ := platform(t, r).TierOf(tierName)
 	data, err := json.Marshal(choice)
@@ -103,15 +115,12 @@ func judgeIn(t *testing.T, rules *engine.Engine, r rendered, tierName string, sp
 		Namespace: engine.NamespaceInfo{Name: "tenant"}, Pod: pod, PodPath: "spec.podTemplate", Tier: tier, TierName: tierName,
 		Source: engine.SourceAdmission,
 	})
-	var denied []string
 	for _, finding := range decision.Denials() {
 		if finding.Failure {
 			t.Errorf("rule %s failed: %s", finding.Rule, finding.Message)
 		}
-		denied = append(denied, finding.Rule)
 	}
-	slices.Sort(denied)
-	return slices.Compact(denied)
+	return verdicts.Judgement{Findings: decision.Denials(), Document: object}
 }
 
 // What each environment refuses, by the rules themselves.
@@ -187,6 +196,45 @@ func TestTheRuleAboutResolversAllowsThoseOfProfiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := render(t, install{set: append(tc.set, "policies.rules.dns.enforcement=Deny")})
 			if diff := cmp.Diff(tc.want, judge(t, rulesOf(t, r), r, asks(tc.server)), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("refused by (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The ranges that the platform engineer names once are those of the rule about the cluster,
+// besides its own.
+func TestTheRuleAboutTheClusterKnowsItsRanges(t *testing.T) {
+	const named = "platform.cluster.cidrs={198.51.100.0/24}"
+	cases := map[string]struct {
+		set  []string
+		cidr string
+		want []string
+	}{
+		"a range of the cluster":            {set: []string{named}, cidr: "198.51.100.0/25", want: []string{"egress-cluster"}},
+		"a range beside it":                 {set: []string{named}, cidr: "192.0.2.0/24"},
+		"a range of the rule's own":         {set: []string{named, "policies.rules.egress-cluster.parameters.clusterCIDRs={192.0.2.0/24}"}, cidr: "192.0.2.0/24", want: []string{"egress-cluster"}},
+		"the cluster's, beside the rule's":  {set: []string{named, "policies.rules.egress-cluster.parameters.clusterCIDRs={192.0.2.0/24}"}, cidr: "198.51.100.0/24", want: []string{"egress-cluster"}},
+		"the rule's, of an unnamed cluster": {set: []string{"policies.rules.egress-cluster.parameters.clusterCIDRs={192.0.2.0/24}"}, cidr: "192.0.2.0/24", want: []string{"egress-cluster"}},
+		"another, of an unnamed cluster":    {set: []string{"policies.rules.egress-cluster.parameters.clusterCIDRs={192.0.2.0/24}"}, cidr: "198.51.100.0/24"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := render(t, install{set: append(tc.set, "policies.rules.egress-cluster.enforcement=Deny")})
+			decision := rulesOf(t, r).Evaluate(t.Context(), engine.Input{
+				Operation: "CREATE", Kind: engine.KindSandboxTemplate, User: engine.UserInfo{Username: "alice"}, Source: engine.SourceAdmission,
+				Namespace: engine.NamespaceInfo{Name: "tenant"}, Object: map[string]any{
+					"apiVersion": "extensions.agents.x-k8s.io/v1beta1", "kind": engine.KindSandboxTemplate, "metadata": map[string]any{"name": "a"},
+					"spec": map[string]any{"networkPolicy": map[string]any{"egress": []any{map[string]any{"to": []any{map[string]any{"ipBlock": map[string]any{"cidr": tc.cidr}}}}}}},
+				},
+			})
+			var got []string
+			for _, finding := range decision.Denials() {
+				if finding.Rule == "egress-cluster" || finding.Failure {
+					got = append(got, finding.Rule)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("refused by (-want +got):\n%s", diff)
 			}
 		})

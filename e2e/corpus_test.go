@@ -208,7 +208,8 @@ func following(next, stored *unstructured.Unstructured) *unstructured.Unstructur
 }
 
 // compareRefusal wants the stated findings and no other. Where the apiserver's own
-// policies refuse first, one of the rules has to be theirs.
+// policies refuse first, with the first fault, it has to be a stated one of a rule that
+// they guard, about the stated field.
 func compareRefusal(t *testing.T, c corpus.Case, err error) {
 	t.Helper()
 	status, isStatus := errors.AsType[*apierrors.StatusError](err)
@@ -216,9 +217,10 @@ func compareRefusal(t *testing.T, c corpus.Case, err error) {
 		t.Errorf("the answer is %v, want a refusal by admission", err)
 		return
 	}
-	if strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
-		if !slices.ContainsFunc(c.Denials, func(f corpus.Finding) bool { return names(err.Error(), corpus.Finding{Rule: f.Rule}) }) {
-			t.Errorf("the policies of the apiserver refuse for another rule: %v", err)
+	if rule := guardedRule(err); rule != "" {
+		stated := func(f corpus.Finding) bool { return f.Rule == rule && names(err.Error(), f) }
+		if !slices.Contains(guardRules, rule) || !slices.ContainsFunc(c.Denials, stated) {
+			t.Errorf("the policies of the apiserver refuse for what is not stated: %v", err)
 		}
 		return
 	}
@@ -229,6 +231,21 @@ func compareRefusal(t *testing.T, c corpus.Case, err error) {
 	if missing, unstated := c.Differences(causes); len(missing)+len(unstated) > 0 {
 		t.Errorf("missing are %+v, not stated %+v, in: %v", missing, unstated, err)
 	}
+}
+
+// guardRules are those that the backstop holds on our kinds whatever the values say of the
+// library.
+var guardRules = []string{"reserved-metadata", "forged-owner", "platform-namespace"}
+
+// guardedRule is the rule for which a ValidatingAdmissionPolicy refused; empty for any
+// other answer.
+func guardedRule(err error) string {
+	if err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+		return ""
+	}
+	_, message, _ := strings.Cut(err.Error(), " denied request: ")
+	rule, _, _ := strings.Cut(message, ":")
+	return rule
 }
 
 // names reports whether a text has the finding's rule and field.

@@ -92,7 +92,7 @@ func (j *Judge) judge(ctx context.Context, r review) (verdict, error) {
 		if err != nil {
 			return verdict{}, err
 		}
-		v.findings, v.tolerated = ratchet(now, was, r.specChanged())
+		v.findings, v.tolerated = judge.Ratchet(now, was, r.specChanged())
 	}
 	v.findings = judge.Distinct(v.findings)
 	return v, nil

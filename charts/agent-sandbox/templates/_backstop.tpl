@@ -140,12 +140,14 @@ would. Call with (dict "root" $ "rule" ID).
 {{- end -}}
 
 {{/*
-A CEL list of the paths of containers that meet a condition on c. Call with the condition.
+A CEL list of the paths of containers that meet a condition on c. Call with the condition;
+BEFORE in it stands for the containers of the same list before the change.
 */}}
 {{- define "agent-sandbox.backstopContainers" -}}
 {{- $parts := list -}}
 {{- range $list := list "initContainers" "containers" "ephemeralContainers" -}}
-{{- $parts = append $parts (printf "variables.%s.filter(c, %s).map(c, '%s[' + string(variables.%s.indexOf(c)) + ']')" $list $ $list $list) -}}
+{{- $condition := $ | replace "BEFORE" (printf "variables.%sBefore" $list) -}}
+{{- $parts = append $parts (printf "variables.%s.filter(c, %s).map(c, '%s[' + string(variables.%s.indexOf(c)) + ']')" $list $condition $list $list) -}}
 {{- end -}}
 {{- join " +\n" $parts -}}
 {{- end -}}

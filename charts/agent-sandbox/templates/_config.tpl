@@ -38,6 +38,15 @@ those that it allows anyway. Call with (dict "root" $ "parameters" P).
 {{- end -}}
 
 {{/*
+The parameters of the rule egress-cluster: its ranges besides those that the platform names
+as the cluster's. Call with (dict "root" $ "parameters" P).
+*/}}
+{{- define "agent-sandbox.egressClusterParameters" -}}
+{{- $ranges := concat (dig "clusterCIDRs" list .parameters) .root.Values.platform.cluster.cidrs | uniq -}}
+{{- toJson (merge (dict "clusterCIDRs" $ranges) .parameters) -}}
+{{- end -}}
+
+{{/*
 The configuration of the rules. YAML reads a bare Off as false, so that is meant.
 */}}
 {{- define "agent-sandbox.policies" -}}
@@ -47,8 +56,8 @@ The configuration of the rules. YAML reads a bare Off as false, so that is meant
 {{- if kindIs "bool" $rule.enforcement -}}
 {{- $_ := set $rule "enforcement" "Off" -}}
 {{- end -}}
-{{- if eq $id "dns" -}}
-{{- with include "agent-sandbox.dnsParameters" (dict "root" $ "parameters" (default dict $rule.parameters)) | fromJson -}}
+{{- with get (dict "dns" "agent-sandbox.dnsParameters" "egress-cluster" "agent-sandbox.egressClusterParameters") $id -}}
+{{- with include . (dict "root" $ "parameters" (default dict $rule.parameters)) | fromJson -}}
 {{- $_ := set $rule "parameters" . -}}
 {{- end -}}
 {{- end -}}

@@ -1,13 +1,12 @@
 // Copyright The Agent Sandbox Platform Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package judge
 
 import (
 	"encoding/json"
 	"testing"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -63,9 +62,9 @@ func TestRatchet(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			brought, tolerated := ratchet(judge.Judgement{Findings: tc.now}, judge.Judgement{Findings: tc.before}, tc.specChanged)
+			brought, tolerated := Ratchet(Judgement{Findings: tc.now}, Judgement{Findings: tc.before}, tc.specChanged)
 			if len(brought) != tc.brought || len(brought)+len(tolerated) != len(tc.now) {
-				t.Errorf("ratchet() = %v, %v, want %d brought in", brought, tolerated, tc.brought)
+				t.Errorf("Ratchet() = %v, %v, want %d brought in", brought, tolerated, tc.brought)
 			}
 		})
 	}

@@ -1,23 +1,22 @@
 // Copyright The Agent Sandbox Platform Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package judge
 
 import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
-// ratchet splits the findings of an update into those that the change brings in and
+// Ratchet splits the findings of an update into those that the change brings in and
 // those that the object had before. A finding is the same if rule, place and value
 // are, whereby names tell the members of a list apart, not their order. Each old
 // finding excuses one new one only. The failure of a rule is no finding about the
 // object, and what is not listed is nobody's, so they excuse nothing once the spec
 // changed.
-func ratchet(now, before judge.Judgement, specChanged bool) (brought, tolerated []engine.Finding) {
+func Ratchet(now, before Judgement, specChanged bool) (brought, tolerated []engine.Finding) {
 	excuses := map[string]int{}
 	for _, f := range before.Findings {
 		if !f.Failure && f.Omits == 0 || !specChanged {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
@@ -74,6 +75,7 @@ func New(cachedClient, writer client.Client, rules *engine.Engine, clk clock.Clo
 		holes: newHoles(), passed: map[string]time.Time{}, since: map[string]time.Time{},
 	}
 	r.metrics = newMetrics(x.ledger.size, r.age)
+	r.pacer.worked = func(work time.Duration) { r.metrics.seconds.Add(work.Seconds()) }
 	if settings.Reports {
 		r.reporter = newReporter(writer, r.metrics)
 	}
@@ -119,11 +121,11 @@ func (a *Auditor) SetupWithManager(ctx context.Context, mgr ctrl.Manager, regist
 // may be other ones, whether there is an audit or not.
 func (a *Auditor) follow(ctx context.Context, mgr ctrl.Manager) error {
 	for object, handle := range map[client.Object]toolscache.ResourceEventHandler{
-		&agentsv1beta1.Sandbox{}: toolscache.ResourceEventHandlerFuncs{DeleteFunc: a.dropped},
-		&corev1.Namespace{}:      toolscache.ResourceEventHandlerFuncs{UpdateFunc: a.relabelled},
-		&nodev1.RuntimeClass{}: toolscache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { a.members.changed("") }, DeleteFunc: func(any) { a.members.changed("") },
-		},
+		&agentsv1beta1.Sandbox{}:             toolscache.ResourceEventHandlerFuncs{DeleteFunc: a.dropped},
+		&corev1.Namespace{}:                  a.dataEvents(engine.DataNamespaces, relabelled),
+		&nodev1.RuntimeClass{}:               a.dataEvents(engine.DataRuntimeClasses, matters),
+		&extensionsv1beta1.SandboxTemplate{}: a.dataEvents(engine.DataTemplates, matters),
+		&extensionsv1beta1.SandboxWarmPool{}: a.dataEvents(engine.DataPools, matters),
 	} {
 		informer, err := mgr.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false))
 		if err != nil {
@@ -142,14 +144,6 @@ func (a *Auditor) dropped(object any) {
 	}
 	if sandbox, isSandbox := object.(*agentsv1beta1.Sandbox); isSandbox {
 		a.reconciler.ledger.drop(sandbox.Namespace, sandbox.UID)
-	}
-}
-
-func (a *Auditor) relabelled(before, after any) {
-	one, isNamespace := before.(*corev1.Namespace)
-	other, areNamespaces := after.(*corev1.Namespace)
-	if isNamespace && areNamespaces && relabelled(one, other) {
-		a.members.changed(other.Name)
 	}
 }
 

@@ -13,9 +13,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -25,7 +31,7 @@ import (
 func TestWhatIsStoredIsJudgedAgainWhenWhatItIsJudgedByChanges(t *testing.T) {
 	e := newEnvironment(t)
 	e.Create(makeSandbox("plain"), makeSandbox("host", onHostNetwork))
-	const rules = "host-namespaces tier reopened-network"
+	const rules = "host-namespaces of-the-team tier reopened-network"
 	e.says(rules, "host-namespaces Deny 1")
 	for _, step := range []struct {
 		what   string
@@ -35,8 +41,16 @@ func TestWhatIsStoredIsJudgedAgainWhenWhatItIsJudgedByChanges(t *testing.T) {
 		{"a rule only warns", func() { e.configure(enforce(engine.Warn)) }, []string{"host-namespaces Warn 1"}},
 		{"a rule is off", func() { e.configure(enforce(engine.Off)) }, nil},
 		{"a rule denies again", func() { e.configure(enforce(engine.Deny)) }, []string{"host-namespaces Deny 1"}},
-		{"the namespace is of another tier", func() { e.label("closed") }, []string{"host-namespaces Deny 1", "tier Deny 2"}},
-		{"and back", func() { e.label("standard") }, []string{"host-namespaces Deny 1"}},
+		{"a rule is another one where a label selects", func() { e.configure(warnWhere("lab", "yes")) }, []string{"host-namespaces Deny 1", "of-the-team Deny 1"}},
+		{"the namespace gets the label", func() { e.label("lab", "yes") }, []string{"host-namespaces Deny 1", "of-the-team Warn 1"}},
+		{"and another value of it", func() { e.label("lab", "no") }, []string{"host-namespaces Deny 1", "of-the-team Deny 1"}},
+		{"the rule goes", func() { e.configure(nil) }, []string{"host-namespaces Deny 1"}},
+		{"a template, its pool and its claim come", func() { e.Create(templateOf("template"), poolOfTemplate(), claimOfPool()) }, []string{"host-namespaces Deny 1"}},
+		{"the template changes", func() { e.setHostNetwork("template", true) }, []string{"host-namespaces Deny 4"}},
+		{"and back", func() { e.setHostNetwork("template", false) }, []string{"host-namespaces Deny 1"}},
+		{"they go", func() { e.drop(claimOfPool(), poolOfTemplate(), templateOf("template")) }, []string{"host-namespaces Deny 1"}},
+		{"the namespace is of another tier", func() { e.label(keys.Tier, "closed") }, []string{"host-namespaces Deny 1", "tier Deny 2"}},
+		{"and back", func() { e.label(keys.Tier, "standard") }, []string{"host-namespaces Deny 1"}},
 		{"a Sandbox comes", func() { e.Create(makeSandbox("second", onHostNetwork)) }, []string{"host-namespaces Deny 2"}},
 		{"a NetworkPolicy opens what ours close", func() {
 			e.auditor.Exposed(e.Namespace, []exposure.Finding{{Policy: "all", Direction: "Egress", Peers: []string{"everything"}, Pods: []string{"p"}}})
@@ -48,6 +62,42 @@ func TestWhatIsStoredIsJudgedAgainWhenWhatItIsJudgedByChanges(t *testing.T) {
 		step.change()
 		e.says(rules, step.want...)
 	}
+}
+
+// warnWhere is a rule of the team that only warns where a namespace has a label.
+func warnWhere(key, value string) map[string]string {
+	policies := ruleOf("deny contains \"on the host's network\" if input.pod.spec.hostNetwork\n")
+	policies[policysource.ConfigurationKey] = fmt.Sprintf(
+		"overrides: [{name: labelled, namespaceSelector: {matchLabels: {%s: %q}}, rules: {of-the-team: {enforcement: Warn}}}]", key, value)
+	return policies
+}
+
+func poolOfTemplate() *extensionsv1beta1.SandboxWarmPool {
+	made := &extensionsv1beta1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}}
+	made.Spec.Replicas, made.Spec.TemplateRef.Name = new(int32), "template"
+	return made
+}
+
+func claimOfPool() *extensionsv1beta1.SandboxClaim {
+	made := &extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}
+	made.Spec.WarmPoolRef.Name = "pool"
+	return made
+}
+
+// drop deletes objects of the namespace.
+func (e *environment) drop(objects ...client.Object) {
+	e.Helper()
+	for _, object := range objects {
+		object.SetNamespace(e.Namespace)
+		e.Delete(object)
+	}
+}
+
+func (e *environment) setHostNetwork(template string, to bool) {
+	e.Helper()
+	apiserver.Change(e.Environment, template, &extensionsv1beta1.SandboxTemplate{}, func(t *extensionsv1beta1.SandboxTemplate) {
+		t.Spec.PodTemplate.Spec.HostNetwork = to
+	})
 }
 
 func (e *environment) named(name string) *agentsv1beta1.Sandbox {
@@ -147,4 +197,56 @@ func TestAnIntervalFindsWhatNoEventTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.reported("fail host-namespaces critical 1 host")
+}
+
+// resting is the clock of a machine that notes how long it was asked to wait.
+type resting struct {
+	clock.Clock
+	asked time.Duration
+}
+
+// After waits, and notes it.
+func (r *resting) After(span time.Duration) <-chan time.Time {
+	r.asked += span
+	return r.Clock.After(span)
+}
+
+// Looking through what nothing has to be judged of costs too: all of a pass is kept to the
+// share, not only what judges.
+func TestAPassThatJudgesNothingIsPacedToo(t *testing.T) {
+	const share, passes = 0.1, 10
+	e := newEnvironment(t, func(e *environment) { e.store(250) })
+	e.audited(250)
+	clk := &resting{Clock: clock.RealClock{}}
+	e.auditor.reconciler.pacer = &pacer{clock: clk, share: share}
+	before, begun := e.evaluations(), clk.Now()
+	for range passes {
+		if _, err := e.auditor.reconciler.Reconcile(t.Context(), request(e.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	took := clk.Since(begun)
+	if got := e.evaluations() - before; got != 0 {
+		t.Fatalf("%v objects were judged, want none: nothing changed", got)
+	}
+	// Timers are late, the more the busier the machine is: some of what was no pause was no work.
+	if rested := float64(clk.asked) / float64(took); rested < 1-2*share {
+		t.Errorf("%d passes took %s, of which %s were asked for as pauses: %.0f%%, want %.0f%%", passes, took, clk.asked, 100*rested, 100*(1-share))
+	}
+}
+
+// evaluations is how many objects were judged.
+func (e *environment) evaluations() float64 {
+	e.Helper()
+	families, err := e.registry.Gather()
+	if err != nil {
+		e.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "agent_sandbox_audit_evaluations_total" {
+			return family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	e.Fatal("nothing counts evaluations")
+	return 0
 }

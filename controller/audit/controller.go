@@ -5,6 +5,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -44,9 +45,14 @@ type Reconciler struct {
 }
 
 // Reconcile judges what changed in a namespace, or everything when that is due, and
-// publishes what it found.
+// publishes what it found. All of it is done at the pace that is allowed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	name := request.Name
+	r.pacer.begin()
+	result, err := r.audit(ctx, request.Name)
+	return result, errors.Join(err, r.pacer.pause(ctx))
+}
+
+func (r *Reconciler) audit(ctx context.Context, name string) (ctrl.Result, error) {
 	namespace, err := one(ctx, r.cached.reader, "", name, &corev1.Namespace{})
 	if err != nil {
 		return ctrl.Result{}, err
@@ -83,18 +89,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return r.again(len(entries) > 0, last, due), nil
+	return r.again(len(entries) > 0, last, due, ends(entries)), nil
 }
 
-// again says when the namespace is to be looked at without a change.
-func (r *Reconciler) again(inhabited bool, last, report time.Time) ctrl.Result {
+// again says when the namespace is to be looked at without a change: at its next full pass, and
+// when something is due before that.
+func (r *Reconciler) again(inhabited bool, last time.Time, due ...time.Time) ctrl.Result {
 	now := r.clock.Now()
 	var after time.Duration
 	if inhabited {
 		after = max(time.Second, wait.Jitter(last.Add(r.interval).Sub(now), jitter))
 	}
-	if !report.IsZero() && (after == 0 || report.Sub(now) < after) {
-		after = max(time.Second, report.Sub(now))
+	for _, at := range due {
+		if !at.IsZero() && (after == 0 || at.Sub(now) < after) {
+			after = max(time.Second, at.Sub(now))
+		}
 	}
 	return ctrl.Result{RequeueAfter: after}
 }
@@ -108,8 +117,7 @@ func (r *Reconciler) publish(ctx context.Context, namespace string, entries []*e
 	}, again)
 }
 
-// pass judges the objects of a namespace, at the pace that is allowed. It is not done
-// when the policies changed meanwhile: then another one is about to begin.
+// pass judges the objects of a namespace, with a pause after each. It is not done when the policies changed meanwhile: then another one is about to begin.
 func (r *Reconciler) pass(ctx context.Context, namespace string, full bool) (done bool, err error) {
 	facts, err := r.facts(ctx, namespace)
 	if err != nil {
@@ -132,28 +140,27 @@ func (r *Reconciler) pass(ctx context.Context, namespace string, full bool) (don
 		if err := r.look(ctx, object, facts, full); err != nil {
 			return false, err
 		}
+		if err := r.pacer.pause(ctx); err != nil {
+			return false, err
+		}
 	}
 	return true, nil
 }
 
 // look judges one object, unless nothing changed since it was judged.
 func (r *Reconciler) look(ctx context.Context, object client.Object, facts known, full bool) error {
-	begun := r.clock.Now()
 	now, err := r.state(ctx, object, facts)
 	if err != nil {
 		return err
 	}
-	if !full && r.remembered(object, now) != nil {
+	if !full && r.remembered(object, facts, now) != nil {
 		return nil
 	}
 	if _, err := r.examine(ctx, object, facts, now); err != nil {
 		return err
 	}
-	took := r.clock.Since(begun)
 	r.metrics.evaluations.Inc()
-	r.metrics.seconds.Add(took.Seconds())
-	r.pacer.owe(took)
-	return r.pacer.pause(ctx)
+	return nil
 }
 
 // objects are those of a namespace, the members of pools first: claims wait for them.
@@ -181,6 +188,7 @@ func (r *Reconciler) objects(ctx context.Context, namespace string) ([]client.Ob
 // forget drops everything about a namespace that is gone, or is judged no more.
 func (r *Reconciler) forget(namespace string) {
 	r.ledger.keep(namespace, nil)
+	r.versions.drop(namespace)
 	r.holes.set(namespace, nil)
 	r.metrics.publish(namespace, nil)
 	r.setPassed(namespace, time.Time{}, false)

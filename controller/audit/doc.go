@@ -31,8 +31,15 @@
 // 2026-11-29: A change is looked at ten seconds later. Claims that live for seconds cost
 // nothing that way; admission has judged them.
 //
-// 2026-11-29: The share of CPU is kept by pausing after each object for a multiple of the
-// time that it took. That time includes the waiting for a CPU, so that on a busy machine
+// 2026-11-30: What is remembered holds as long as what it rests on: the policies, the
+// object and what it refers to, the namespace and the RuntimeClasses (ledger.go, state), and of
+// what else exists, and of the time, what a rule did read when it judged (entry.holds). A
+// verdict that a rule gave by the clock is remembered for a minute when somebody is about to get the
+// Sandbox; the audit judges it again at its interval. Considered: judging by the clock in
+// every pass, which for ten thousand objects with an end would be all that it does.
+//
+// 2026-11-29: The share of CPU is kept by pausing after each object, and after what was
+// listed and published, for a multiple of the time that it took. That time includes the waiting for a CPU, so that on a busy machine
 // the audit takes less than its share. Considered: reading the CPU time of the process,
 // in which the other controllers cannot be told apart.
 package audit

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
@@ -61,6 +62,8 @@ type environment struct {
 	wrap func(http.RoundTripper) http.RoundTripper
 	// pools and claims are the clocks of those that run beside the audit.
 	pools, claims apiserver.Clock
+	// witness notes the verdicts that claims ask for.
+	witness *witness
 	// beside adds what else runs in the manager of the audit.
 	beside func(context.Context, ctrl.Manager, *environment) error
 }
@@ -177,15 +180,15 @@ func enforce(enforcement engine.Enforcement) map[string]string {
 	return map[string]string{policysource.ConfigurationKey: fmt.Sprintf("rules: {host-namespaces: {enforcement: %q}}", enforcement)}
 }
 
-// label sets the tier of the namespace.
-func (e *environment) label(tier string) {
+// label sets a label of the namespace.
+func (e *environment) label(key, value string) {
 	e.Helper()
 	var namespace corev1.Namespace
 	if err := e.Client.Get(e.Context(), client.ObjectKey{Name: e.Namespace}, &namespace); err != nil {
 		e.Fatal(err)
 	}
 	before := namespace.DeepCopy()
-	namespace.Labels[keys.Tier] = tier
+	namespace.Labels[key] = value
 	if err := e.Client.Patch(e.Context(), &namespace, client.MergeFrom(before)); err != nil {
 		e.Fatal(err)
 	}
@@ -263,6 +266,13 @@ func makeSandbox(name string, edits ...func(*corev1.PodSpec)) *agentsv1beta1.San
 	for _, edit := range edits {
 		edit(&made.Spec.PodTemplate.Spec)
 	}
+	return made
+}
+
+// templateOf is a template of such Sandboxes.
+func templateOf(name string) *extensionsv1beta1.SandboxTemplate {
+	made := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	made.Spec.PodTemplate.Spec = makeSandbox("").Spec.PodTemplate.Spec
 	return made
 }
 

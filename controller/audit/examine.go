@@ -23,7 +23,8 @@ type examiner struct {
 	cached cached
 	ledger *ledger
 	// judged selects the namespaces that are judged.
-	judged labels.Selector
+	judged   labels.Selector
+	versions *versions
 	// found is called with what was known of an object before and is now; nil for
 	// nobody.
 	found func(namespace string, before, now *entry)
@@ -35,7 +36,7 @@ func newExaminer(reader client.Reader, rules *engine.Engine, clk clock.PassiveCl
 		judge: &judge.Judge{
 			Platform: settings.Platform, Lookup: c, Engine: rules, RelaxedServiceNames: settings.RelaxedServiceNames, Clock: clk,
 		},
-		engine: rules, cached: c, ledger: newLedger(), judged: settings.Judged,
+		engine: rules, cached: c, ledger: newLedger(), versions: newVersions(), judged: settings.Judged,
 	}
 	if x.judged == nil {
 		x.judged = labels.Everything()
@@ -48,14 +49,16 @@ func (x *examiner) judges(namespace map[string]string) bool {
 	return x.judged.Matches(labels.Set(namespace))
 }
 
-// known are facts and their fingerprint.
+// known are facts, their fingerprint, and the versions of what rules may read.
 type known struct {
 	judge.Facts
-	sum uint64
+	sum     uint64
+	vintage vintage
 }
 
 // facts reads what every judgement in a namespace rests on.
 func (x *examiner) facts(ctx context.Context, namespace string) (known, error) {
+	vintage := x.versions.of(namespace)
 	facts, err := x.judge.Facts(ctx, namespace)
 	if err != nil {
 		return known{}, err
@@ -69,7 +72,7 @@ func (x *examiner) facts(ctx context.Context, namespace string) (known, error) {
 			f.text(class)
 		}
 	}
-	return known{facts, f.sum()}, nil
+	return known{facts, f.sum(), vintage}, nil
 }
 
 // state is what a judgement of the object would be about.
@@ -79,14 +82,19 @@ func (x *examiner) state(ctx context.Context, object client.Object, facts known)
 	if err := x.cached.referred(ctx, f, object); err != nil {
 		return state{}, err
 	}
+	colliding, err := x.cached.Colliding(ctx, kindOf(object).Kind, object.GetNamespace(), object.GetName())
+	if err != nil {
+		return state{}, err
+	}
+	f.text(colliding)
 	return state{digest: x.engine.Digest(), facts: facts.sum, object: f.sum()}, nil
 }
 
 // remembered is the entry of an object in that state; nil when it would have to be
 // judged.
-func (x *examiner) remembered(object client.Object, now state) *entry {
+func (x *examiner) remembered(object client.Object, facts known, now state) *entry {
 	e := x.ledger.get(object.GetNamespace(), object.GetUID())
-	if e == nil || e.state != now || e.failed() {
+	if e == nil || e.state != now || !e.holds(facts, x.judge.Clock.Now()) {
 		return nil
 	}
 	return e
@@ -98,7 +106,7 @@ func (x *examiner) examine(ctx context.Context, object client.Object, facts know
 	if err != nil {
 		return nil, err
 	}
-	kind := kindOf(object)
+	kind, begun := kindOf(object), x.judge.Clock.Now()
 	judged, err := x.judge.Standing(ctx, judge.Question{
 		Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName(),
 		Object: content, Controller: owner(object) != nil,
@@ -107,7 +115,10 @@ func (x *examiner) examine(ctx context.Context, object client.Object, facts know
 		return nil, err
 	}
 	now.digest = judged.Digest // the policies may have changed since
-	e := &entry{kind: kind, name: object.GetName(), uid: object.GetUID(), pool: poolOf(object), state: now}
+	e := &entry{
+		kind: kind, name: object.GetName(), uid: object.GetUID(), pool: poolOf(object), state: now,
+		at: begun, vintage: facts.vintage, valid: judged.Validity,
+	}
 	for _, f := range judge.Distinct(judged.Findings) {
 		e.findings = append(e.findings, unique.Make(f))
 	}

@@ -6,6 +6,7 @@ package audit
 import (
 	"slices"
 	"sync"
+	"time"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +18,7 @@ import (
 )
 
 // state is what a judgement was about. Equal states have equal judgements, but for what
-// time does and for what rules read of other objects.
+// time does and for what rules read of the cluster: see entry.holds.
 type state struct {
 	// digest names the policies.
 	digest string
@@ -39,6 +40,39 @@ type entry struct {
 
 	state    state
 	findings []finding
+
+	// at is when it was judged, and vintage what rules could read of the cluster then.
+	at      time.Time
+	vintage vintage
+	// valid is what of time and cluster decided.
+	valid engine.Validity
+}
+
+// timed is how long a verdict is remembered that a rule gave by the clock.
+const timed = time.Minute
+
+// holds says whether the judgement is still the one that the same object would get.
+func (e *entry) holds(facts known, now time.Time) bool {
+	if e.failed() || !e.valid.Until.IsZero() && !now.Before(e.valid.Until) {
+		return false
+	}
+	return !slices.ContainsFunc(e.valid.Read, func(data engine.Data) bool { return e.vintage[data] != facts.vintage[data] })
+}
+
+// stale says whether the clock may have changed the judgement.
+func (e *entry) stale(now time.Time) bool {
+	return e.valid.Timed && !now.Before(e.at.Add(timed))
+}
+
+// ends is when the first of the entries holds no longer; zero for never.
+func ends(entries []*entry) time.Time {
+	var first time.Time
+	for _, e := range entries {
+		if until := e.valid.Until; !until.IsZero() && (first.IsZero() || until.Before(first)) {
+			first = until
+		}
+	}
+	return first
 }
 
 // verdict says whether the findings refuse the object.

@@ -126,11 +126,7 @@ func (e *environment) audited(count int) {
 // the rest claims of a pool.
 func (e *environment) store(count int) {
 	e.Helper()
-	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: "template"}}
-	template.Spec.PodTemplate.Spec = makeSandbox("").Spec.PodTemplate.Spec
-	pool := &extensionsv1beta1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}}
-	pool.Spec.Replicas, pool.Spec.TemplateRef.Name = new(int32), "template"
-	e.Create(template, pool)
+	e.Create(templateOf("template"), poolOfTemplate())
 	group, ctx := errgroup.WithContext(e.Context())
 	group.SetLimit(32)
 	for i := range count - 2 {

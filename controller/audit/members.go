@@ -71,7 +71,7 @@ func (m *members) entry(ctx context.Context, sandbox *agentsv1beta1.Sandbox) (*e
 	if err != nil {
 		return nil, err
 	}
-	if e := m.remembered(sandbox, now); e != nil {
+	if e := m.remembered(sandbox, facts, now); e != nil && !e.stale(m.judge.Clock.Now()) {
 		return e, nil
 	}
 	return m.examine(ctx, sandbox, facts, now)
@@ -98,7 +98,7 @@ func (m *members) Refused(ctx context.Context, namespace string, sandboxes []*ag
 		if err == nil {
 			now, err = m.state(ctx, sandbox, facts)
 		}
-		if err != nil || m.remembered(sandbox, now) == nil {
+		if err != nil || m.remembered(sandbox, facts, now) == nil {
 			refused.Delete(sandbox.UID) // that was another state
 		}
 	}

@@ -35,7 +35,7 @@ func newMetrics(objects func() int, lag func() float64) *metrics {
 			Name: "agent_sandbox_audit_evaluations_total", Help: "Stored objects that the audit judged.",
 		}),
 		seconds: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "agent_sandbox_audit_seconds_total", Help: "Time that judging them took, without pauses.",
+			Name: "agent_sandbox_audit_seconds_total", Help: "Time that the audit worked: to list, judge and report, without pauses.",
 		}),
 		members: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "agent_sandbox_claim_verdicts_total",

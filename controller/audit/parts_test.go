@@ -110,8 +110,10 @@ func TestPausesKeepWorkToItsShare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
-			p := &pacer{clock: clock, share: tc.share}
-			p.owe(tc.work)
+			var worked time.Duration
+			p := &pacer{clock: clock, share: tc.share, worked: func(work time.Duration) { worked += work }}
+			p.begin()
+			clock.Step(tc.work)
 			done := make(chan error, 1)
 			go func() { done <- p.pause(t.Context()) }()
 			if tc.paused > 0 {
@@ -123,14 +125,16 @@ func TestPausesKeepWorkToItsShare(t *testing.T) {
 				}
 				clock.Step(time.Nanosecond)
 			}
-			if err := <-done; err != nil {
-				t.Error(err)
+			if err := <-done; err != nil || worked != tc.work {
+				t.Errorf("pause() = %v after %s of work, want %s", err, worked, tc.work)
 			}
 		})
 	}
 	t.Run("the end of the process ends a pause", func(t *testing.T) {
-		p := &pacer{clock: testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)), share: 0.001}
-		p.owe(time.Hour)
+		clock := testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
+		p := &pacer{clock: clock, share: 0.001}
+		p.begin()
+		clock.Step(time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := p.pause(ctx); !errors.Is(err, context.Canceled) {
@@ -161,6 +165,58 @@ func TestTheLedgerForgetsWhatIsGone(t *testing.T) {
 	l.keep("one", nil)
 	if len(l.of("one")) != 0 || len(l.namespaces) != 1 {
 		t.Errorf("%d namespaces are known, want 1", len(l.namespaces))
+	}
+}
+
+func TestAJudgementHoldsAsLongAsWhatItRestsOn(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	failure := found("broken", engine.Deny)
+	failure.Failure = true
+	seen := newVersions()
+	seen.changed(engine.DataNamespaces, "")
+	seen.changed(engine.DataTemplates, "one")
+	cases := map[string]struct {
+		valid        engine.Validity
+		findings     []engine.Finding
+		change       func(*versions)
+		holds, stale bool
+	}{
+		"nothing else decided":                   {change: func(v *versions) { v.changed(engine.DataTemplates, "one") }, holds: true},
+		"a rule failed":                          {findings: []engine.Finding{failure}},
+		"an exemption ends later":                {valid: engine.Validity{Until: now.Add(time.Second)}, holds: true},
+		"an exemption ends now":                  {valid: engine.Validity{Until: now}},
+		"what was read of the namespace changed": {valid: engine.Validity{Read: []engine.Data{engine.DataTemplates}}, change: func(v *versions) { v.changed(engine.DataTemplates, "one") }},
+		"what was read of the cluster changed":   {valid: engine.Validity{Read: []engine.Data{engine.DataNamespaces}}, change: func(v *versions) { v.changed(engine.DataNamespaces, "") }},
+		"the same of another namespace changed":  {valid: engine.Validity{Read: []engine.Data{engine.DataTemplates}}, change: func(v *versions) { v.changed(engine.DataTemplates, "two") }, holds: true},
+		"something else changed":                 {valid: engine.Validity{Read: []engine.Data{engine.DataTemplates}}, change: func(v *versions) { v.changed(engine.DataPools, "one") }, holds: true},
+		"a rule read the time":                   {valid: engine.Validity{Timed: true}, holds: true, stale: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := sandboxWith("s", tc.findings...)
+			e.at, e.valid, e.vintage = now.Add(-timed), tc.valid, seen.of("one")
+			if tc.change != nil {
+				tc.change(seen)
+			}
+			if got := e.holds(known{vintage: seen.of("one")}, now); got != tc.holds {
+				t.Errorf("it holds: %t, want %t", got, tc.holds)
+			}
+			if got := e.stale(now); got != tc.stale {
+				t.Errorf("it is stale: %t, want %t", got, tc.stale)
+			}
+		})
+	}
+}
+
+func TestTheNextEndOfAnExemptionIsTheFirstOne(t *testing.T) {
+	soon, later := sandboxWith("a"), sandboxWith("b")
+	soon.valid.Until = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	later.valid.Until = soon.valid.Until.AddDate(0, 0, 1)
+	if got := ends([]*entry{sandboxWith("c"), later, soon}); !got.Equal(soon.valid.Until) {
+		t.Errorf("it ends at %s, want %s", got, soon.valid.Until)
+	}
+	if got := ends([]*entry{sandboxWith("c")}); !got.IsZero() {
+		t.Errorf("it ends at %s, want never", got)
 	}
 }
 

@@ -75,8 +75,9 @@ func withPools(e *environment) {
 			Platform: platform(), ConcurrentWorkers: 1, Refill: warmpool.Refill{MaxBatch: 300},
 			ReadinessGrace: readinessGrace, UnschedulableRecheck: time.Minute, SafeToEvict: true, Verdicts: e.auditor.Members(),
 		})
+		e.witness = &witness{Judge: e.auditor.Members(), engine: e.engine}
 		claims := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), &e.claims, claim.Settings{
-			Platform: platform(), ConcurrentWorkers: 8, ColdStartAfter: patience, Verdicts: e.auditor.Members(),
+			Platform: platform(), ConcurrentWorkers: 8, ColdStartAfter: patience, Verdicts: e.witness,
 		})
 		return errors.Join(pods.SetupWithManager(ctx, mgr), templates.SetupWithManager(ctx, mgr), pools.SetupWithManager(ctx, mgr), claims.SetupWithManager(ctx, mgr))
 	}
@@ -85,11 +86,10 @@ func withPools(e *environment) {
 // pool makes a pool of a template with an image of that tag.
 func (e *environment) pool(replicas int32, tag string) {
 	e.Helper()
-	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: "template"}}
-	template.Spec.PodTemplate.Spec = makeSandbox("").Spec.PodTemplate.Spec
+	template := templateOf("template")
 	template.Spec.PodTemplate.Spec.Containers[0].Image = "registry.example.com/main:" + tag
-	pool := &extensionsv1beta1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}}
-	pool.Spec.Replicas, pool.Spec.TemplateRef.Name = &replicas, "template"
+	pool := poolOfTemplate()
+	pool.Spec.Replicas = &replicas
 	e.Create(template, pool)
 }
 
@@ -130,22 +130,46 @@ func (e *environment) launched(name string, impatient bool) string {
 	made := &extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	made.Spec.WarmPoolRef.Name = "pool"
 	e.Create(made)
+	if impatient {
+		return e.settles(name)
+	}
+	e.Eventually("claim "+name+" is Ready", func() error { return e.ready(name) })
+	return e.served(name).Labels[keys.LaunchType]
+}
+
+// settles makes a claim impatient until it is Ready, and says how its Sandbox came about.
+func (e *environment) settles(name string) string {
+	e.Helper()
 	e.Eventually("claim "+name+" is Ready", func() error {
-		e.Get(name, made)
-		if meta.IsStatusConditionTrue(made.Status.Conditions, agentsv1beta1.ConditionReady) {
-			return nil
-		}
-		if impatient {
+		err := e.ready(name)
+		if err != nil {
 			e.claims.Jump(patience)
-			apiserver.Change(e.Environment, name, made, func(c *extensionsv1beta1.SandboxClaim) { // so that its controller looks at it
+			apiserver.Change(e.Environment, name, &extensionsv1beta1.SandboxClaim{}, func(c *extensionsv1beta1.SandboxClaim) { // so that its controller looks at it
 				c.Annotations = map[string]string{"at": e.claims.Now().String()}
 			})
 		}
-		return fmt.Errorf("its status is %+v", made.Status)
+		return err
 	})
+	return e.served(name).Labels[keys.LaunchType]
+}
+
+func (e *environment) ready(name string) error {
+	var found extensionsv1beta1.SandboxClaim
+	e.Get(name, &found)
+	if !meta.IsStatusConditionTrue(found.Status.Conditions, agentsv1beta1.ConditionReady) {
+		return fmt.Errorf("its status is %+v", found.Status)
+	}
+	return nil
+}
+
+// served is the Sandbox of a claim that is Ready.
+func (e *environment) served(name string) *agentsv1beta1.Sandbox {
+	e.Helper()
+	var found extensionsv1beta1.SandboxClaim
+	e.Get(name, &found)
 	var served agentsv1beta1.Sandbox
-	e.Get(made.Status.SandboxStatus.Name, &served)
-	return served.Labels[keys.LaunchType]
+	e.Get(found.Status.SandboxStatus.Name, &served)
+	return &served
 }
 
 // A rule that comes is in force for what waits, and one that goes is not: whatever comes

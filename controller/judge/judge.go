@@ -98,6 +98,8 @@ type Judgement struct {
 	Findings []engine.Finding
 	// Document is what the fields of the findings are paths of.
 	Document map[string]any
+	// Validity says what besides the question and the facts decided.
+	Validity engine.Validity
 }
 
 // Facts reads the facts of a namespace.
@@ -168,7 +170,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 	})
 	return Judgement{
 		Digest: decision.Digest, Findings: merge(own, decision.Findings),
-		Document: documentOf(q.Object, pod),
+		Document: documentOf(q.Object, pod), Validity: decision.Validity,
 	}, nil
 }
 

@@ -94,6 +94,20 @@ func (e *Engine) Digest() string {
 	return ""
 }
 
+// Reads says whether a rule that is on somewhere declares the data.
+func (e *Engine) Reads(data Data) bool {
+	s := e.current.Load()
+	if s == nil {
+		return false
+	}
+	for _, r := range s.rules {
+		if slices.Contains(r.info.Data, data) && s.everOn(r) {
+			return true
+		}
+	}
+	return false
+}
+
 // Catalogue describes the rules of the set in force, sorted by id, with those that are off.
 func (e *Engine) Catalogue() []RuleInfo {
 	s := e.current.Load()

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -57,9 +58,10 @@ func (e *Engine) decide(ctx context.Context, in Input) Decision {
 		d.Findings = []Finding{engineFailure(err.Error(), "")}
 		return d
 	}
-	findings = append(findings, e.judge(ctx, s, p, v, in)...)
-	s.exempt(findings, in)
-	d.Findings = settle(findings)
+	found, validity := e.judge(ctx, s, p, v, in)
+	findings = append(findings, found...)
+	validity.Until = s.exempt(findings, in)
+	d.Findings, d.Validity = settle(findings), validity
 	d.Evaluated = append(s.evaluatedNatives(), pssRules...)
 	for _, r := range p.rules {
 		if v.enforcement[r.info.ID] != Off {
@@ -103,38 +105,47 @@ type request struct {
 	now    time.Time
 }
 
-// judge evaluates all rules together, and each alone when that gives no clean answer: a fault of
-// one is then a finding of that one.
-func (e *Engine) judge(ctx context.Context, s *set, p *program, v *variant, in Input) []Finding {
+// judge evaluates the rules of a kind, and says what decided.
+func (e *Engine) judge(ctx context.Context, s *set, p *program, v *variant, in Input) ([]Finding, Validity) {
 	var findings []Finding
 	for _, r := range p.held {
 		findings = append(findings, v.failures(r, errQuarantined)...)
 	}
 	if len(p.rules) == 0 {
-		return findings
+		return findings, Validity{}
 	}
 	fields, err := e.reader.inputFields(in)
 	if err != nil {
 		for _, r := range p.rules {
 			findings = append(findings, v.failures(r, fmt.Errorf("read the object: %w", err))...)
 		}
-		return findings
+		return findings, Validity{}
 	}
+	var timed atomic.Bool
+	fields["now"] = moment{at: in.Now, seen: &timed}
 	req := request{variant: v, fields: fields, now: in.Now, documents: documents{
 		parameters: v.parameters, known: v.known, stock: &stock{inventory: e.inventory, namespace: in.Namespace.Name},
 	}}
-	found, err := e.run(ctx, e.budget/2, p.together, req)
+	findings = append(findings, e.found(ctx, s, p, req)...)
+	return findings, Validity{Timed: timed.Load() || p.readsClock, Read: req.documents.stock.read()}
+}
+
+// found evaluates all rules together, and each alone when that gives no clean answer: a fault of
+// one is then a finding of that one.
+func (e *Engine) found(ctx context.Context, s *set, p *program, req request) []Finding {
+	findings, err := e.run(ctx, e.budget/2, p.together, req)
 	if err == nil {
-		return append(findings, found...)
+		return findings
 	}
+	findings = nil
 	for i, r := range p.rules {
-		if v.enforcement[r.info.ID] == Off {
+		if req.variant.enforcement[r.info.ID] == Off {
 			continue
 		}
 		own, err := e.run(ctx, e.budget/8, p.alone[i], req)
 		findings = append(findings, own...)
 		if err != nil {
-			findings = append(findings, v.failures(r, err)...)
+			findings = append(findings, req.variant.failures(r, err)...)
 		}
 		if e.ward.note(r, err) {
 			e.quarantine(ctx, s, r.info.ID)

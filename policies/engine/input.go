@@ -4,7 +4,9 @@
 package engine
 
 import (
+	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -56,7 +58,6 @@ func (r *reader) inputFields(in Input) (map[string]any, error) {
 	}
 	fields := make(map[string]any, maxInputFields)
 	fields["operation"], fields["kind"], fields["source"] = in.Operation, in.Kind, in.Source
-	fields["now"] = in.Now.UTC().Format(time.RFC3339Nano)
 	fields["pod_path"], fields["tier_name"] = in.PodPath, in.TierName
 	fields["user"] = map[string]any{"username": in.User.Username, "uid": in.User.UID, "groups": in.User.Groups}
 	fields["namespace"] = map[string]any{
@@ -90,4 +91,16 @@ func listAt(document any, key string) []any {
 	object, _ := document.(map[string]any)
 	members, _ := object[key].([]any)
 	return members
+}
+
+// moment is the time as rules read it. It notes when one does.
+type moment struct {
+	at   time.Time
+	seen *atomic.Bool
+}
+
+// MarshalJSON is called when a rule reads the time.
+func (m moment) MarshalJSON() ([]byte, error) {
+	m.seen.Store(true)
+	return json.Marshal(m.at.UTC().Format(time.RFC3339Nano))
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -53,8 +54,15 @@ type stock struct {
 	listed map[Data]map[string]any
 }
 
-// read returns the document at the path below data.inventory.
-func (s *stock) read(ctx context.Context, path storage.Path) (any, error) {
+// read lists what was read.
+func (s *stock) read() []Data {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.listed))
+}
+
+// at returns the document at the path below data.inventory.
+func (s *stock) at(ctx context.Context, path storage.Path) (any, error) {
 	if len(path) == 0 || !slices.Contains(allData, Data(path[0])) {
 		return nil, notFound(path)
 	}
@@ -64,14 +72,27 @@ func (s *stock) read(ctx context.Context, path storage.Path) (any, error) {
 	}
 	var document any = listed
 	for i, step := range path[1:] {
-		object, _ := document.(map[string]any)
-		next, ok := object[step]
+		next, ok := below(document, step)
 		if !ok {
 			return nil, notFound(path[:i+1])
 		}
 		document = next
 	}
 	return document, nil
+}
+
+// below is a member of an object or a list.
+func below(document any, step string) (member any, ok bool) {
+	if list, isList := document.([]any); isList {
+		index, ok := indexIn(step, len(list))
+		if !ok {
+			return nil, false
+		}
+		return list[index], true
+	}
+	object, _ := document.(map[string]any)
+	member, ok = object[step]
+	return member, ok
 }
 
 func (s *stock) list(ctx context.Context, data Data) (map[string]any, error) {

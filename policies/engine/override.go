@@ -200,19 +200,25 @@ func (o Override) selects(namespace NamespaceInfo) bool {
 	return o.selector.Matches(set)
 }
 
-// exempt turns findings of rules that the object is exempt from into records.
-func (s *set) exempt(findings []Finding, in Input) {
+// exempt turns findings of rules that the object is exempt from into records. It says when the first of the
+// exemptions that did so ends; zero when none did.
+func (s *set) exempt(findings []Finding, in Input) (until time.Time) {
 	for _, x := range s.exemptions {
 		if x.expired(in.Now) || !x.covers(in) {
 			continue
 		}
 		for i := range findings {
-			if findings[i].Rule == x.Rule {
-				findings[i].Enforcement = Audit
-				findings[i].Exemption = fmt.Sprintf("until %s by %s: %s", x.Expires, x.Owner, x.Reason)
+			if findings[i].Rule != x.Rule {
+				continue
+			}
+			findings[i].Enforcement = Audit
+			findings[i].Exemption = fmt.Sprintf("until %s by %s: %s", x.Expires, x.Owner, x.Reason)
+			if until.IsZero() || x.until.Before(until) {
+				until = x.until
 			}
 		}
 	}
+	return until
 }
 
 // checkExceptions refuses overrides and exemptions of rules that the tier decides on, or that are the floor.

@@ -23,7 +23,9 @@ type rule struct {
 	// passesParameters says that the module reads its input as a whole, so that the
 	// parameters have to be put into it.
 	passesParameters bool
-	entries          []string
+	// readsClock says that the module may ask for the time beside the input's.
+	readsClock bool
+	entries    []string
 }
 
 // file names the module that the rule is.
@@ -71,6 +73,7 @@ func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
 	if r.passesParameters, err = shareInput(parsed, info.ID); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.file(), err)
 	}
+	r.readsClock = asksForTime(parsed)
 	keepErrors(parsed)
 	modules := map[string]*ast.Module{m.file(): parsed}
 	maps.Copy(modules, helpers)
@@ -246,6 +249,15 @@ func declared(ref ast.Ref, info RuleInfo) bool {
 	}
 	_, ok = info.Schema[string(name)]
 	return ok
+}
+
+func asksForTime(parsed *ast.Module) bool {
+	asks := false
+	ast.WalkRefs(parsed, func(ref ast.Ref) bool {
+		asks = asks || ref.Equal(ast.NowNanos.Ref())
+		return asks
+	})
+	return asks
 }
 
 func isHelper(ref ast.Ref) bool {

@@ -41,6 +41,8 @@ type program struct {
 	rules []*rule
 	// held are those that are not run.
 	held []*rule
+	// readsClock says that one of the rules may ask for the time beside the input's.
+	readsClock bool
 	// together evaluates all rules at once.
 	together judgement
 	// alone evaluates each by itself, for when they fail together.
@@ -123,7 +125,7 @@ func (s *set) prepareAll(ctx context.Context, held map[string]bool) error {
 				p.held = append(p.held, r)
 				continue
 			}
-			p.rules = append(p.rules, r)
+			p.rules, p.readsClock = append(p.rules, r), p.readsClock || r.readsClock
 			p.alone = append(p.alone, alone[id])
 		}
 		s.programs[kind], together[kind] = p, splitColumns(p.rules)

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
@@ -71,24 +72,34 @@ func (requestStore) Read(ctx context.Context, _ storage.Transaction, path storag
 		return find(d.known, path[1:])
 	}
 	if len(path) > 0 && path[0] == inventoryRoot {
-		return d.stock.read(ctx, path[1:])
+		return d.stock.at(ctx, path[1:])
 	}
 	return nil, notFound(path)
 }
 
 func find(document ast.Value, path storage.Path) (any, error) {
 	for i, step := range path {
-		object, ok := document.(ast.Object)
-		if !ok {
-			return nil, notFound(path[:i+1])
+		var member *ast.Term
+		switch d := document.(type) {
+		case ast.Object:
+			member = d.Get(ast.InternedTerm(step))
+		case *ast.Array:
+			if index, ok := indexIn(step, d.Len()); ok {
+				member = d.Elem(index)
+			}
 		}
-		member := object.Get(ast.InternedTerm(step))
 		if member == nil {
 			return nil, notFound(path[:i+1])
 		}
 		document = member.Value
 	}
 	return document, nil
+}
+
+// indexIn reads an index into a list of that length.
+func indexIn(step string, length int) (index int, ok bool) {
+	index, err := strconv.Atoi(step)
+	return index, err == nil && index >= 0 && index < length
 }
 
 func notFound(path storage.Path) error {

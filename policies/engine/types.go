@@ -135,6 +135,19 @@ type Decision struct {
 	Findings []Finding `json:"findings,omitempty"`
 	// Evaluated lists the ids of the rules that judged the object.
 	Evaluated []string `json:"evaluated,omitempty"`
+	// Validity is for those who remember the decision.
+	Validity Validity `json:"-"`
+}
+
+// Validity says what, besides the set and the object, decided: with another time or other data the same
+// object may be judged otherwise.
+type Validity struct {
+	// Until is when the first exemption ends without which there would be other findings; zero for never.
+	Until time.Time
+	// Timed says that a rule read the time.
+	Timed bool
+	// Read is what of the cluster rules read.
+	Read []Data
 }
 
 // Denied says whether any finding refuses the request.

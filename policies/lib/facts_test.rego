@@ -74,3 +74,7 @@ test_labels_and_annotations_of_claims_too if {
 	labels.annotations_of_pods == {"spec.podTemplate.metadata.annotations": {"c": "d"}, "spec.additionalPodMetadata.annotations": {"c": "d"}} with input as claim
 	labels.of_pods == {} with input as {}
 }
+
+test_the_least_limit_of_one_container_is_a_limit if {
+	quantities.limited == {"cpu": {"spec.podTemplate.spec.containers[0]"}} with input as fixtures.sandbox({"containers": [{"resources": {"limits": {"cpu": "1m"}}}]})
+}

@@ -24,6 +24,10 @@ test_denies_what_is_set_twice if {
 	}} with input as claim([{"name": "MODE"}, {"name": "OTHER"}, {"name": "MODE"}])
 }
 
+test_denies_what_one_container_gets_twice if {
+	count(claim_env.deny) == 1 with input as claim([{"name": "MODE", "containerName": "a"}, {"name": "MODE", "containerName": "a"}])
+}
+
 test_allows_one_for_each_container if {
 	count(claim_env.deny) == 0 with input as claim([{"name": "MODE", "containerName": "a"}, {"name": "MODE", "containerName": "b"}, {"name": "MODE"}])
 }

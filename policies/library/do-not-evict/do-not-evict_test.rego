@@ -34,3 +34,7 @@ test_allows[note] if {
 	some note, annotations in {"listed": {"karpenter.sh/do-not-evict": "true"}, "harmless": {evict: "true", "karpenter.sh/do-not-disrupt": "false"}, "another": {"a": "false"}, "empty": {}, "null": null}
 	count(do_not_evict.deny) == 0 with input as request(annotations)
 }
+
+test_allows_the_older_key_that_says_no if {
+	count(do_not_evict.deny) == 0 with input as object.union(request({"karpenter.sh/do-not-evict": "false"}), {"parameters": {"allowed": []}})
+}

@@ -97,7 +97,7 @@ deny contains finding if {
 
 wide(range) if {
 	cidrs.valid(range)
-	to_number(split(range, "/")[1]) < object.get(shortest, cidrs.family(range), 128)
+	to_number(split(range, "/")[1]) < shortest[cidrs.family(range)]
 }
 
 shortest := {"IPv4": given.minPrefix, "IPv6": given.minPrefixIPv6}

@@ -63,3 +63,28 @@ test_without_parameters_width_counts_together if {
 	count(egress_any.deny) == 1 with input as {"object": {"spec": {"networkPolicy": {"egress": [block("10.0.0.0/8", []), block("11.0.0.0/8", [])]}}}}
 	count(egress_any.deny) == 0 with input as {"object": {"spec": {"networkPolicy": {"egress": [block("10.0.0.0/8", [])]}}}}
 }
+
+test_without_parameters_the_defaults_hold[note] if {
+	some note, case in {
+		"the least prefix": ["12.0.0.0/9", "12.128.0.0/9", 0],
+		"a shorter one": ["12.0.0.0/8", "13.0.0.0/8", 1],
+		"the least prefix of IPv6": ["2001::/17", "2001:8000::/17", 0],
+		"a shorter one of IPv6": ["2000::/16", "2001::/16", 1],
+	}
+	halves := policy([block(case[0], []), block(case[1], [])])
+	count(egress_any.deny) == case[2] with input as object.remove(halves, ["parameters"])
+}
+
+test_the_least_prefix_is_a_parameter[note] if {
+	some note, case in {"IPv4": ["12.0.0.0/9", "12.128.0.0/9"], "IPv6": ["2001::/17", "2001:8000::/17"]}
+	halves := policy([block(case[0], []), block(case[1], [])])
+	"spec.networkPolicy.egress" in fixtures.fields(egress_any.deny) with input as object.union(halves, {"parameters": {"minPrefix": 12, "minPrefixIPv6": 24}})
+}
+
+test_denies_a_block_without_a_range if {
+	egress_any.deny == {{
+		"message": "is not a range such as 192.0.2.0/24, written as its first address",
+		"field": "spec.networkPolicy.egress[0].to[0].ipBlock.cidr",
+		"value": "",
+	}} with input as policy([{"to": [{"ipBlock": {"except": []}}]}])
+}

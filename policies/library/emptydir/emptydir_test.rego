@@ -36,7 +36,7 @@ test_denies_all_without_parameters[medium] if {
 }
 
 test_allows[note] if {
-	some note, value in {"most": {"sizeLimit": "10Gi"}, "most of memory": {"medium": "Memory", "sizeLimit": "1Gi"}, "no medium": {"medium": null, "sizeLimit": "10Gi"}, "null": null}
+	some note, value in {"least": {"sizeLimit": "1m"}, "most": {"sizeLimit": "10Gi"}, "most of memory": {"medium": "Memory", "sizeLimit": "1Gi"}, "no medium": {"medium": null, "sizeLimit": "10Gi"}, "null": null}
 	count(emptydir.deny) == 0 with input as directory(value)
 }
 

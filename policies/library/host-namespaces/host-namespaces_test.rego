@@ -10,6 +10,15 @@ test_denies_each[name] if {
 	fixtures.fields(host_namespaces.deny) == {sprintf("spec.podTemplate.spec.%s", [name])} with input as fixtures.sandbox(fixtures.pod_with({name: true}))
 }
 
+test_says_which[name] if {
+	some name, namespace in {"hostNetwork": "network", "hostPID": "process", "hostIPC": "IPC"}
+	host_namespaces.deny == {{
+		"message": sprintf("the Sandbox joins the %s namespace of the node", [namespace]),
+		"field": sprintf("spec.podTemplate.spec.%s", [name]),
+		"value": true,
+	}} with input as fixtures.sandbox({name: true})
+}
+
 test_denies_all_together if {
 	count(host_namespaces.deny) == 3 with input as fixtures.sandbox({name: true | some name in names})
 }

@@ -94,3 +94,8 @@ test_never_shows_the_value if {
 	count(findings) == 1
 	not contains(json.marshal(findings), "AKIA")
 }
+
+test_one_pattern_is_enough if {
+	given := object.union(request("containers", {"name": "URL", "value": "END"}), {"parameters": {"valuePatterns": ["END"]}})
+	count(literal_secrets.deny) == 1 with input as given
+}

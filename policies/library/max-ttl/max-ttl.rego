@@ -44,7 +44,7 @@ found(field, end) := {
 
 put_off(end, path) if {
 	end != null
-	end != values.given_or(old, path, "")
+	end != values.given_or(old, path, null)
 	not in_time(end)
 }
 

@@ -18,6 +18,10 @@ test_denies_what_is_too_late if {
 	}} with input as at("2026-01-02T00:00:01Z")
 }
 
+test_denies_a_moment_too_late if {
+	count(max_ttl.deny) == 1 with input as at("2026-01-02T00:00:00.00005Z")
+}
+
 test_denies_a_claim if {
 	max_ttl.deny == {{
 		"message": "it ends more than 720 hours after it began",

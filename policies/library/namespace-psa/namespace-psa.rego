@@ -39,5 +39,5 @@ enforced if {
 	levels := ["baseline", "restricted"]
 	some at, level in levels
 	level == input.parameters.level
-	input.namespace.labels[label] in array.slice(levels, at, 2)
+	input.namespace.labels[label] in array.slice(levels, at, count(levels))
 }

@@ -49,7 +49,14 @@ test_denies_commands if {
 }
 
 test_denies_without_parameters if {
-	fixtures.fields(object_size.deny) == {"spec.podTemplate.spec.containers"} with input as object.remove(fixtures.sandbox(fixtures.plain), ["parameters"])
+	spec := {"containers": [{"env": [{}], "command": ["a"]}], "volumes": [{}]}
+	given := object.union(fixtures.sandbox(spec), {"pod": {"metadata": {"annotations": {"a": ""}}}})
+	{[finding.field, finding.value] | some finding in object_size.deny} == {
+		["spec.podTemplate.metadata.annotations", 1],
+		["spec.podTemplate.spec.containers", 1],
+		["spec.podTemplate.spec.containers[0].env", 1],
+		["spec.podTemplate.spec.volumes", 1],
+	} with input as object.remove(given, ["parameters"])
 }
 
 test_allows_the_most if {

@@ -50,6 +50,17 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	fixtures.fields(projected_identity.deny) == {"template.spec.podTemplate.spec.volumes[0].projected.sources[0].serviceAccountToken"} with input as request
 }
 
+test_denies_a_lifetime_beyond_the_default if {
+	token := {"audience": "vault", "expirationSeconds": 3601}
+	count(projected_identity.deny) == 1 with input as fixtures.configured(projecting([{"serviceAccountToken": token}]), {"allowedAudiences": ["vault"]})
+}
+
+test_allows_a_shorter_lifetime if {
+	token := {"audience": "vault", "expirationSeconds": 600}
+	parameters := {"allowedAudiences": ["vault"], "maxExpirationSeconds": 1200}
+	count(projected_identity.deny) == 0 with input as fixtures.configured(projecting([{"serviceAccountToken": token}]), parameters)
+}
+
 test_allows_a_listed_audience[note] if {
 	some note, parameters in {
 		"default lifetime": {"allowedAudiences": ["vault"]},

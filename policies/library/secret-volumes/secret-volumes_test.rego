@@ -42,7 +42,17 @@ test_denies_what_a_driver_reads[driver] if {
 }
 
 test_knows_every_driver_that_reads_secrets if {
-	object.keys(secret_volumes.drivers) == {"azureFile", "cephfs", "cinder", "csi", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"}
+	secret_volumes.drivers == {
+		"azureFile": "secretName",
+		"cephfs": "secretRef",
+		"cinder": "secretRef",
+		"csi": "nodePublishSecretRef",
+		"flexVolume": "secretRef",
+		"iscsi": "secretRef",
+		"rbd": "secretRef",
+		"scaleIO": "secretRef",
+		"storageos": "secretRef",
+	}
 }
 
 test_denies_without_parameters if {

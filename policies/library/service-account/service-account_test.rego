@@ -70,3 +70,7 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	some kind, path in fixtures.borrowed
 	fixtures.fields(service_account.deny) == {"template.spec.podTemplate.spec.serviceAccountName"} with input as fixtures.as_kind(request({"serviceAccountName": "admin"}, true), kind, path)
 }
+
+test_an_account_by_the_older_field_is_not_the_default_one if {
+	count(service_account.deny) == 0 with input as request({"serviceAccount": "agent"}, false)
+}

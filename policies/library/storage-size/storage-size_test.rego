@@ -45,10 +45,15 @@ test_denies_an_ephemeral_volume if {
 }
 
 test_denies_without_parameters if {
-	count(storage_size.deny) == 3 with input as object.remove(claims(["1"]), ["parameters"])
+	found := storage_size.deny with input as object.remove(claims(["1"]), ["parameters"])
+	{finding.message | some finding in found} == {
+		"the size is not one up to 0",
+		"the volumes together are larger than 0",
+		"there are 1 volumes, at most 0 are allowed",
+	}
 }
 
 test_allows[note] if {
-	some note, sizes in {"the most of all": ["10Gi", "9Gi", "1Gi"], "the least": ["1"], "none": []}
+	some note, sizes in {"the most of all": ["10Gi", "9Gi", "1Gi"], "the least": ["1m"], "none": []}
 	count(storage_size.deny) == 0 with input as claims(sizes)
 }

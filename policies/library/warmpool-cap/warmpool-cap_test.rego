@@ -33,3 +33,8 @@ test_allows[note] if {
 test_allows_no_replicas if {
 	count(warmpool_cap.deny) == 0 with input as {"object": {"spec": {}}}
 }
+
+test_without_a_namespace_it_has_no_name if {
+	given := object.union(object.remove(pool(7, "a"), ["namespace"]), {"parameters": {"byNamespace": {"": 7}}})
+	count(warmpool_cap.deny) == 0 with input as given
+}

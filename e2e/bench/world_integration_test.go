@@ -74,8 +74,8 @@ func (w *world) startController(ctx context.Context, flags []string) {
 	w.Helper()
 	shipped, err := w.server.Build(ctx)
 	check(w, err)
-	// The first two are what the chart sets.
-	flags = append(flags, "--disable-claim-events", "--sandbox-write-behind-window=100ms", "--leader-elect=false", "--enable-pprof-debug")
+	// The first two are what the chart sets. Of a flag that is there twice the second counts.
+	flags = append([]string{"--disable-claim-events", "--sandbox-write-behind-window=100ms", "--leader-elect=false", "--enable-pprof-debug"}, flags...)
 	w.controller, err = shipped.Launch(ctx, user, flags...)
 	check(w, err)
 	w.debug = w.controller.Metrics
@@ -84,6 +84,13 @@ func (w *world) startController(ctx context.Context, flags []string) {
 		_, err := readHeap(ctx, w.debug)
 		return err
 	})
+}
+
+// restartController runs it with other flags.
+func (w *world) restartController(ctx context.Context, flags ...string) {
+	w.Helper()
+	check(w, w.controller.Stop())
+	w.startController(ctx, flags)
 }
 
 // await asks again and again until done has no error.

@@ -1,0 +1,158 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/annotations"
+)
+
+// series are what Prometheus scraped last, by the text of a metric.
+type series map[string]float64
+
+// Prometheus itself says of each alert that it rings for what it is about, with the
+// labels that tell which, and not for what is in order or of another release.
+func TestAlertsRingForWhatTheyAreAbout(t *testing.T) {
+	in := elsewhere
+	in.set = []string{"metrics.prometheusRule.enabled=true", "metrics.prometheusRule.force=true"}
+	expressions := map[string]string{}
+	for _, o := range render(t, in).objects {
+		if o.GetKind() == "PrometheusRule" {
+			for _, one := range alerts(t, o.Unstructured) {
+				expressions[one.name] = one.expression
+			}
+		}
+	}
+	const here, foreign = `{namespace="tools-west", pod="a"}`, `{namespace="tools-east", pod="a"}`
+	cases := map[string]struct {
+		alert   string
+		scraped series
+		// rings are the labels of what is told; none when all is in order.
+		rings []string
+	}{
+		"all replicas judge alike": {"AgentSandboxPoliciesDiffer", series{
+			`agent_sandbox_policy_info{namespace="tools-west", pod="a", digest="1"}`: 1, `agent_sandbox_policy_info{namespace="tools-west", pod="b", digest="1"}`: 1,
+			`agent_sandbox_policy_info{namespace="tools-east", pod="a", digest="2"}`: 1,
+		}, nil},
+		"a replica judges by other policies": {"AgentSandboxPoliciesDiffer", series{
+			`agent_sandbox_policy_info{namespace="tools-west", pod="a", digest="1"}`: 1, `agent_sandbox_policy_info{namespace="tools-west", pod="b", digest="2"}`: 1,
+		}, []string{`{}`}},
+		"every module loads": {"AgentSandboxPoliciesBroken", series{
+			`agent_sandbox_policy_broken_modules` + here: 0, `agent_sandbox_policy_unknown_rules` + here: 0, `agent_sandbox_policy_broken_modules` + foreign: 1,
+		}, nil},
+		"a module does not load": {"AgentSandboxPoliciesBroken", series{
+			`agent_sandbox_policy_broken_modules` + here: 2, `agent_sandbox_policy_unknown_rules` + here: 0,
+		}, []string{`{}`}},
+		"a rule that does not exist is configured": {"AgentSandboxPoliciesBroken", series{
+			`agent_sandbox_policy_broken_modules` + here: 0, `agent_sandbox_policy_unknown_rules` + here: 1,
+		}, []string{`{}`}},
+		"every source is there":  {"AgentSandboxPolicySourceMissing", series{`agent_sandbox_policy_missing_sources` + here: 0}, nil},
+		"a source has gone away": {"AgentSandboxPolicySourceMissing", series{`agent_sandbox_policy_missing_sources` + here: 1}, []string{`{}`}},
+		"every rule ends in time": {"AgentSandboxPolicyQuarantined", series{
+			`agent_sandbox_policy_quarantined{namespace="tools-east", rule="c"}`: 1,
+		}, nil},
+		"rules that do not end are told by name": {"AgentSandboxPolicyQuarantined", series{
+			`agent_sandbox_policy_quarantined{namespace="tools-west", pod="a", rule="c"}`: 1, `agent_sandbox_policy_quarantined{namespace="tools-west", pod="b", rule="c"}`: 1,
+			`agent_sandbox_policy_quarantined{namespace="tools-west", pod="a", rule="d"}`: 1,
+		}, []string{`{rule="c"}`, `{rule="d"}`}},
+		"exemptions have time left": {"AgentSandboxPolicyExemptionEnds", series{
+			`agent_sandbox_policy_exemptions{namespace="tools-west", state="active"}`: 3, `agent_sandbox_policy_exemptions{namespace="tools-west", state="expired"}`: 0,
+		}, nil},
+		"an exemption ends and another has ended": {"AgentSandboxPolicyExemptionEnds", series{
+			`agent_sandbox_policy_exemptions{namespace="tools-west", state="expiring"}`: 1, `agent_sandbox_policy_exemptions{namespace="tools-west", state="expired"}`: 1,
+		}, []string{`{state="expired"}`, `{state="expiring"}`}},
+	}
+	rung := map[string]bool{}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := tc.scraped.answer(t, expressions[tc.alert])
+			if len(got) != len(tc.rings) {
+				t.Fatalf("%s tells %v, want %v", tc.alert, got, tc.rings)
+			}
+			for _, want := range tc.rings {
+				if !got[want] {
+					t.Errorf("%s tells %v, want %s", tc.alert, got, want)
+				}
+			}
+			rung[tc.alert] = rung[tc.alert] || len(got) > 0
+		})
+	}
+	for name := range expressions {
+		if !rung[name] {
+			t.Errorf("nothing here makes %s ring", name)
+		}
+	}
+}
+
+// answer is what Prometheus makes of an expression: the labels of each result.
+func (s series) answer(t *testing.T, expression string) map[string]bool {
+	t.Helper()
+	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	prometheus := promql.NewEngine(promql.EngineOpts{MaxSamples: 1000, Timeout: time.Minute})
+	query, err := prometheus.NewInstantQuery(t.Context(), s.queryable(t, at), nil, expression, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer query.Close()
+	results, err := query.Exec(t.Context()).Vector()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, r := range results {
+		told[r.Metric.String()] = true
+	}
+	return told
+}
+
+// queryable holds the series as they were at a time.
+func (s series) queryable(t *testing.T, at time.Time) storage.Queryable {
+	t.Helper()
+	var all []storage.Series
+	for text, value := range s {
+		metric, err := parser.ParseMetric(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, promql.NewStorageSeries(promql.Series{Metric: metric, Floats: []promql.FPoint{{T: at.UnixMilli(), F: value}}}))
+	}
+	return &storage.MockQueryable{MockQuerier: &storage.MockQuerier{
+		SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+			return &selection{left: slices.DeleteFunc(slices.Clone(all), func(one storage.Series) bool {
+				return slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(one.Labels().Get(m.Name)) })
+			})}
+		},
+	}}
+}
+
+// selection gives series one by one.
+type selection struct {
+	at   storage.Series
+	left []storage.Series
+}
+
+// Next implements storage.SeriesSet.
+func (s *selection) Next() bool {
+	if len(s.left) == 0 {
+		return false
+	}
+	s.at, s.left = s.left[0], s.left[1:]
+	return true
+}
+
+// At implements storage.SeriesSet.
+func (s *selection) At() storage.Series { return s.at }
+
+// Err implements storage.SeriesSet.
+func (*selection) Err() error { return nil }
+
+// Warnings implements storage.SeriesSet.
+func (*selection) Warnings() annotations.Annotations { return nil }

@@ -39,6 +39,7 @@ func asTemplate(sandbox string) string {
 // A tenant claims a Sandbox that waits in a pool, works in it, and gives it back. The
 // pool fills up again.
 func TestTenantClaimsASandboxFromAPool(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	for manifest := range strings.SplitSeq(kit.Readme(t, "manifest: pool"), "\n---\n") {
@@ -77,6 +78,7 @@ func TestTenantClaimsASandboxFromAPool(t *testing.T) {
 // In the tier restricted a tenant gets a Sandbox by a claim, isolated from all but the
 // cluster's DNS.
 func TestTenantOfTheRestrictedTierClaims(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t, keys.Tier, "restricted")
 	cluster.MustApply(ctx, t, ns, asTemplate(strings.NewReplacer("python:3.12-slim", probeImage, `["sh", "-c", "sleep infinity"]`, `["/bin/probe", "sleep"]`).

@@ -32,7 +32,7 @@ type question struct {
 
 // Under each egress profile a Sandbox reaches what the profile says and nothing else,
 // while an ordinary Pod beside it reaches everything.
-func TestEgressProfiles(t *testing.T) { //nolint:tparallel // Stories run one by one; the profiles of this one need not.
+func TestEgressProfiles(t *testing.T) { //nolint:tparallel // It has the machine to itself; its profiles are asked side by side.
 	ctx := t.Context()
 	ns, foreign := cluster.Namespace(ctx, t), cluster.Namespace(ctx, t)
 	startPod(ctx, t, ns, "control", "sleep")
@@ -90,6 +90,7 @@ func TestEgressProfiles(t *testing.T) { //nolint:tparallel // Stories run one by
 // Only the router reaches a Sandbox: not a Pod of another namespace that wears its
 // labels.
 func TestNobodyPassesForTheRouter(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns, foreign := cluster.Namespace(ctx, t), cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, probing("workspace", "public", `["/bin/probe", "serve", ":8080"]`))

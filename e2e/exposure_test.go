@@ -24,6 +24,7 @@ import (
 // Policies add up: a tenant's own for all Pods reopens what the Sandbox's profile closes.
 // An Event on it says so; one that opens nothing for Sandboxes has none.
 func TestTenantsPolicyThatReopensIsTold(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, probing("workspace", "none", `["/bin/probe", "sleep"]`))
@@ -60,6 +61,7 @@ func TestTenantsPolicyThatReopensIsTold(t *testing.T) {
 // A policy that is older than the first Sandbox of its namespace opens more than the tier
 // allows: the Sandbox says so and does not start, until somebody mends it.
 func TestOlderPolicyKeepsASandboxFromStarting(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t, keys.Tier, "restricted")
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "wide"}}

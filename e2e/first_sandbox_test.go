@@ -22,6 +22,7 @@ import (
 // A tenant applies a first Sandbox, works in it, and finds the files again after
 // the Pod was lost.
 func TestTenantAppliesAFirstSandbox(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: first"))
@@ -55,6 +56,7 @@ func TestTenantAppliesAFirstSandbox(t *testing.T) {
 // What the tenant left open and what matters for isolation is set at admission, and
 // an annotation says so.
 func TestTenantsSandboxIsHardened(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	stored := cluster.MustApply(ctx, t, ns, strings.ReplaceAll(kit.Readme(t, "manifest: first"), "automountServiceAccountToken: false", "terminationGracePeriodSeconds: 1"))
@@ -86,6 +88,7 @@ func TestTenantsSandboxIsHardened(t *testing.T) {
 
 // Applying the same manifest twice changes nothing.
 func TestTenantAppliesTheSameSandboxTwice(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: first"))

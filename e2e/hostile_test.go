@@ -36,6 +36,7 @@ var forged = "podTemplate:\n    metadata: {labels: {" + keys.EgressProfile + ": 
 // A tenant who may do what the chart's roles let him, in a tier that allows names only,
 // tries everything to reach more: what is admitted gets him nothing, the rest is refused.
 func TestHostileTenantReachesNoMoreThanHisTierAllows(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t, keys.Tier, "restricted")
 	tenant := cluster.Tenant(ctx, t, ns)

@@ -42,6 +42,7 @@ const (
 // Pod nor the cloud's metadata. An ordinary Pod beside it reaches them all: what is
 // blocked is blocked by enforcement.
 func TestSandboxReachesWhatItMayAndNothingElse(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	neighbour := startPod(ctx, t, ns, "neighbour", "serve", ":8080")
@@ -81,6 +82,7 @@ func TestSandboxReachesWhatItMayAndNothingElse(t *testing.T) {
 
 // Nothing but the router reaches a Sandbox that offers no Service.
 func TestNeighbourCannotReachASandbox(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	startPod(ctx, t, ns, "control", "sleep")

@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -163,41 +162,6 @@ func mustAnswer(t *testing.T, act string, report *kit.Report, fewest int) {
 	if len(report.With(kit.Right)) < fewest {
 		t.Errorf("%s: %s, which proves little", act, report)
 	}
-}
-
-// admission asks in turn for a Sandbox that has to be hardened and for one that has to
-// be refused.
-func admission(ctx context.Context, t *testing.T) kit.Load {
-	t.Helper()
-	ns := cluster.Namespace(ctx, t)
-	good := kit.Object(t, ns, sandboxWith("good", "", ""))
-	bad := kit.Object(t, ns, sandboxWith("bad", "", "securityContext: {capabilities: {add: [SYS_ADMIN]}}"))
-	return kit.Load{Interval: pace, Askers: outstanding, Ask: func(ctx context.Context, i int) (kit.Verdict, string) {
-		if i%2 == 0 {
-			return hardened(good.DeepCopy(), func(object client.Object) error { return cluster.Create(ctx, object, client.DryRunAll) })
-		}
-		err := cluster.Create(ctx, bad.DeepCopy(), client.DryRunAll)
-		switch {
-		case err == nil:
-			return kit.Unchecked, "a Sandbox with SYS_ADMIN"
-		case strings.Contains(err.Error(), `"SYS_ADMIN"`), strings.Contains(err.Error(), "capabilities-add:"):
-			return kit.Right, ""
-		default:
-			return kit.Wrong, err.Error()
-		}
-	}}
-}
-
-// hardened creates a Sandbox that lacks what mutation sets and validation asks for.
-func hardened(sandbox *unstructured.Unstructured, create func(client.Object) error) (kit.Verdict, string) {
-	if err := create(sandbox); err != nil {
-		return kit.Wrong, err.Error()
-	}
-	mounts, set, err := unstructured.NestedBool(sandbox.Object, "spec", "podTemplate", "spec", "automountServiceAccountToken")
-	if err != nil || !set || mounts || sandbox.GetAnnotations()[keys.Defaulted] == "" {
-		return kit.Unchecked, fmt.Sprintf("a Sandbox without the hardened defaults: annotations %v", sandbox.GetAnnotations())
-	}
-	return kit.Right, ""
 }
 
 // rotateCertificate asks for another authority and waits until the old one is gone.

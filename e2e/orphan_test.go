@@ -23,6 +23,7 @@ import (
 // The template of a running Sandbox is deleted: code in it that tries all the time still
 // reaches nothing that was closed, and what was open stays open.
 func TestDeletedTemplateLeavesItsSandboxesIsolated(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	neighbour := startPod(ctx, t, ns, "neighbour", "serve", ":8080").Status.PodIP + ":8080"
@@ -67,6 +68,7 @@ func TestDeletedTemplateLeavesItsSandboxesIsolated(t *testing.T) {
 // nothing opens. In a tier with a ceiling he opens nothing by one of his own either, and
 // what stays below the ceiling he may add.
 func TestTenantCannotOpenEgress(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	metadata := question{command: "tcp", target: metadataAddress}

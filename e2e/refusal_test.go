@@ -106,6 +106,7 @@ func TestTenantGetsTheRefusalOfTheReadme(t *testing.T) {
 // In a namespace that enforces the restricted Pod Security level, the tenant is told
 // at apply, not by a Pod that never starts.
 func TestTenantOfARestrictedNamespaceIsToldAtApply(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t, "pod-security.kubernetes.io/enforce", "restricted")
 	refusal := cluster.MustRefuse(ctx, t, ns, sandboxWith("root", "", ""))

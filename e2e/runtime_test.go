@@ -21,6 +21,7 @@ import (
 
 // A tenant who asks for gVisor runs on gVisor's kernel, not on the node's.
 func TestTenantRunsUnderGVisor(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, sandboxWith("workspace", "runtimeClassName: gvisor", ""))
@@ -31,6 +32,7 @@ func TestTenantRunsUnderGVisor(t *testing.T) {
 // What the kernel of a node would do, gVisor's does not: it is another kernel with fewer
 // system calls. Files, exec, suspend and resume work under it.
 func TestTenantWorksUnderGVisor(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns, trusting := cluster.Namespace(ctx, t), cluster.Namespace(ctx, t, keys.Tier, "trusted")
 	withFiles := strings.NewReplacer("python:3.12-slim\n", "python:3.12-slim\n          volumeMounts: [{name: files, mountPath: /files}]\n").
@@ -78,6 +80,7 @@ func TestTenantWorksUnderGVisor(t *testing.T) {
 // A RuntimeClass that the cluster does not have is warned of at apply, with those
 // that it has, and the Sandbox says why it does not start.
 func TestTenantNamesAnUnknownRuntimeClass(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	_, warnings, err := cluster.Apply(ctx, ns, sandboxWith("workspace", "runtimeClassName: gvizor", ""))

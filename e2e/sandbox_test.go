@@ -30,6 +30,7 @@ const workspace = "agent-workspace"
 
 // A tenant suspends a Sandbox over night and finds the files in the morning.
 func TestTenantSuspendsASandboxAndResumesWithTheFiles(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: first"))
@@ -53,6 +54,7 @@ func TestTenantSuspendsASandboxAndResumesWithTheFiles(t *testing.T) {
 // The volumes that a tenant wants to keep are there for the next Sandbox of the name, if
 // it is the same tenant's.
 func TestRetainedFilesAreTheirCreatorsOnly(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	tenant := cluster.Tenant(ctx, t, ns)
@@ -88,6 +90,7 @@ func TestRetainedFilesAreTheirCreatorsOnly(t *testing.T) {
 
 // A Sandbox ends at its time, keeps its volume, and lives on when the time is cleared.
 func TestSandboxEndsAtItsTimeAndCanBeRevived(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: first"))
@@ -112,6 +115,7 @@ func TestSandboxEndsAtItsTimeAndCanBeRevived(t *testing.T) {
 
 // A neighbour finds a Sandbox that offers a Service by its name.
 func TestNeighbourReachesASandboxByTheNameOfItsService(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	manifest := strings.NewReplacer("python:3.12-slim", probeImage, `["sh", "-c", "sleep infinity"]`, `["/bin/probe", "serve", ":8080"]`,
@@ -132,6 +136,7 @@ func TestNeighbourReachesASandboxByTheNameOfItsService(t *testing.T) {
 // A tenant whose quota is used up reads so in the Sandbox, word for word, and gets it
 // as soon as there is room.
 func TestTenantReadsThatTheQuotaIsUsedUp(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
 	quota := &corev1.ResourceQuota{

@@ -5,7 +5,8 @@
 
 // Package e2e tells the stories of the platform's users against a real cluster in
 // which make up installed the bundle. One file is one story, in the words of the
-// person who lives it.
+// person who lives it. Stories that change the release, or what holds for all, are told
+// one by one; those that keep to their namespaces then go on side by side.
 package e2e
 
 import (

@@ -51,11 +51,12 @@ test_denies_commands if {
 test_denies_without_parameters if {
 	spec := {"containers": [{"env": [{}], "command": ["a"]}], "volumes": [{}]}
 	given := object.union(fixtures.sandbox(spec), {"pod": {"metadata": {"annotations": {"a": ""}}}})
-	{[finding.field, finding.value] | some finding in object_size.deny} == {
-		["spec.podTemplate.metadata.annotations", 1],
-		["spec.podTemplate.spec.containers", 1],
-		["spec.podTemplate.spec.containers[0].env", 1],
-		["spec.podTemplate.spec.volumes", 1],
+	{[finding.field, finding.message] | some finding in object_size.deny} == {
+		["spec.podTemplate.metadata.annotations", "there are 1 bytes of annotations, at most 0 are allowed"],
+		["spec.podTemplate.spec.containers", "there are 1 containers, at most 0 are allowed"],
+		["spec.podTemplate.spec.containers", "there are 1 bytes of commands, at most 0 are allowed"],
+		["spec.podTemplate.spec.containers[0].env", "there are 1 environment variables, at most 0 are allowed"],
+		["spec.podTemplate.spec.volumes", "there are 1 volumes, at most 0 are allowed"],
 	} with input as object.remove(given, ["parameters"])
 }
 

@@ -75,10 +75,10 @@ func isReady(status extensionsv1beta1.SandboxClaimStatus) bool {
 }
 
 // forgive takes it lightly when somebody changed or deleted the claim at the moment of
-// a write: the next pass sees it.
+// a write: a later pass sees it, and each waits longer, since the cache may be far behind.
 func (r *Reconciler) forgive(s *scope, err error) error {
 	if apierrors.IsConflict(err) {
-		r.waker.After(s.key(), conflictRetry)
+		r.waker.After(s.key(), s.record.nextPause())
 		return nil
 	}
 	return client.IgnoreNotFound(err)

@@ -186,6 +186,7 @@ func (r *Reconciler) publish(ctx context.Context, s *scope) error {
 	if err := r.client.Status().Patch(ctx, claim, patch, fieldOwner); err != nil {
 		return r.forgive(s, fmt.Errorf("write status: %w", err))
 	}
+	s.record.pause = 0
 	r.tell(s, desired)
 	r.measure(s, desired)
 	return nil

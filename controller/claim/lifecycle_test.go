@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -146,5 +147,17 @@ func TestWasReady(t *testing.T) {
 				t.Errorf("wasReady() = %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+// A cache that is seconds behind must not cost a write each hundredth of a second.
+func TestAClaimIsLeftAloneLongerWithEachConflict(t *testing.T) {
+	r := &record{}
+	var pauses []time.Duration
+	for range 9 {
+		pauses = append(pauses, r.nextPause()/time.Millisecond)
+	}
+	if diff := cmp.Diff([]time.Duration{10, 20, 40, 80, 160, 320, 640, 1000, 1000}, pauses); diff != "" {
+		t.Errorf("milliseconds (-want +got):\n%s", diff)
 	}
 }

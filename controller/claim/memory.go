@@ -31,6 +31,15 @@ type record struct {
 	adopting *adoption
 	// creating is true while a creation was sent and not answered.
 	creating bool
+	// pause is how long the claim was left alone after the last write that met another
+	// version than the cache had; 0 since one was carried out.
+	pause time.Duration
+}
+
+// nextPause is how long the claim is left alone after such a write: twice as long each time.
+func (r *record) nextPause() time.Duration {
+	r.pause = min(max(firstPause, 2*r.pause), lastPause)
+	return r.pause
 }
 
 // adoption is an attempt to take one Sandbox of a pool.

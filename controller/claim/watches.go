@@ -32,8 +32,10 @@ const (
 	controllerName = "sandboxclaim"
 
 	firstRetry = 50 * time.Millisecond
-	// conflictRetry is when a claim is looked at again that was just written.
-	conflictRetry = 10 * time.Millisecond
+	// firstPause is when a claim is looked at again that was just written, and lastPause when
+	// the cache still has not shown that.
+	firstPause = 10 * time.Millisecond
+	lastPause  = time.Second
 )
 
 // SetupWithManager declares indexes, watches and metrics and registers the controller.

@@ -171,7 +171,7 @@ FUZZ_TIME ?= 10m
 .PHONY: test-long
 test-long: ## The property tests with many more random sequences, a namespace with three thousand Sandboxes, the whole corpus applied twice, every mutant of the rules, fuzzing, and admission under load
 	@PROPERTY_SEEDS=500 POLICY_SANDBOXES=3000 go test -tags integration -count=1 -timeout 90m -run 'TestAnySequence|TestALife|TestOnePolicyServes' ./controller/sandbox
-	@PROPERTY_SEEDS=20 go test -tags integration -count=1 -timeout 90m -run 'TestOneSandbox|TestNeverTooMany|TestNoClaimGets' ./controller/claim ./controller/warmpool ./controller/audit
+	@PROPERTY_SEEDS=20 go test -tags integration -count=1 -timeout 90m -run 'TestAnySequence|TestOneSandbox|TestNeverTooMany|TestNoClaimGets' ./controller/claim ./controller/warmpool ./controller/audit
 	@DRIFT_OF_ALL=yes go test -tags integration -count=1 -timeout 30m -run 'TestServed|TestApiserver' ./charts
 	@go test -count=1 -timeout 60m -run 'TestMutants|TestNoValue' ./policies -mutants
 	@for f in Quantity Facts Image CIDR; do go test -run '^$$' -fuzz "Fuzz$$f\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 20x ./policies/engine || exit 1; done

@@ -8,6 +8,7 @@ package claim
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,6 +100,39 @@ func TestMembersThatAreWithheldComeBack(t *testing.T) {
 			tc.back(stock)
 			e.says(saysReady)
 			stock.offers(2, 2)
+		})
+	}
+}
+
+// The cache never learns of the new template. Who changed it before he made the claim gets
+// nothing of the old one all the same, unless the strategy takes that.
+func TestAStaleMemberIsNotHandedOutWhateverTheCacheShows(t *testing.T) {
+	t.Parallel()
+	for strategy, waiting := range map[extensionsv1beta1.UpdateStrategyType]bool{
+		extensionsv1beta1.UpdateStrategyRecreate: true, extensionsv1beta1.UpdateStrategyRollingUpdate: true,
+		extensionsv1beta1.UpdateStrategyOnReplenish: false,
+	} {
+		t.Run(string(strategy), func(t *testing.T) {
+			t.Parallel()
+			late := apiserver.NewLag(1, 10_000*time.Hour, 0).Of("sandboxtemplates")
+			e := newEnvironment(t, func(e *environment) { e.Lag = late })
+			stock := e.pool(func(_ *template, p *pool) { p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: strategy} })
+			stock.add("pool-1")
+			stock.offers(1, 1)
+			shown := &template{}
+			e.Eventually("the first template is seen", func() error { return e.reconciler.client.Get(e.Context(), e.Key("template"), shown, lookup.Glance) })
+			late.Begin()
+			stock.withImage(newImage)
+			e.Create(makeClaim("claim"))
+			if waiting {
+				e.Eventually("the claim waits", func() error { return waits(e) })
+				stock.offers(0, 1)
+			} else {
+				e.says(saysReady)
+			}
+			if err := e.reconciler.client.Get(e.Context(), e.Key("template"), shown, lookup.Glance); err != nil || imageOf(shown) == newImage {
+				t.Errorf("the cache shows %q, %v: the test proves nothing", imageOf(shown), err)
+			}
 		})
 	}
 }

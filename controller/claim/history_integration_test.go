@@ -1,0 +1,244 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package claim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
+)
+
+// outage is a time in which a node is not ready, as the controllers know. It begins and ends
+// after what had these versions; until is 0 while it lasts.
+type outage struct {
+	node        string
+	from, until uint64
+}
+
+// history is everything that was ever stored of some kinds of objects.
+type history struct {
+	mu       sync.Mutex
+	changes  []change
+	caughtUp []func()
+}
+
+// change is an object as it was stored, or as it went, in the order of versions.
+type change struct {
+	version uint64
+	object  client.Object
+	gone    bool
+}
+
+// record begins a history.
+func (e *environment) record(kinds ...client.ObjectList) *history {
+	e.Helper()
+	h := &history{}
+	for _, kind := range kinds {
+		h.caughtUp = append(h.caughtUp, e.Watch(kind, func(event watch.Event) {
+			object, isObject := event.Object.(client.Object)
+			if !isObject {
+				return
+			}
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.changes = append(h.changes, change{versionOf(object.GetResourceVersion()), object, event.Type == watch.Deleted})
+		}))
+	}
+	return h
+}
+
+// versionOf is a version as the apiserver counts them, over all kinds.
+func versionOf(text string) uint64 {
+	version, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		panic(err) //nolint:forbidigo // The apiserver no longer counts.
+	}
+	return version
+}
+
+// verdicts are what a history shows.
+type verdicts struct {
+	// wrong is what should never have been.
+	wrong []error
+	// adopted are the members that became a claim's, judged those of them that had to be what
+	// the template describes.
+	adopted, judged int
+	// edits is how often the template came to describe something else.
+	edits int
+}
+
+// replay goes through a history.
+type replay struct {
+	verdicts
+
+	outages   []outage
+	templates []described
+	pools     []asked
+	// observed is the generation that the pool controller has said it has seen.
+	observed int64
+	// claims are the versions in which the claims were made.
+	claims map[types.UID]uint64
+	boxes  map[types.UID]*agentsv1beta1.Sandbox
+}
+
+// described is what the template described from a version on.
+type described struct {
+	version uint64
+	image   string
+}
+
+// asked is what the pool asked for from a version on.
+type asked struct {
+	version    uint64
+	generation int64
+	// most is how many members it may have, those included that are being replaced.
+	most int
+	// strict is true when stale members are not handed out.
+	strict bool
+}
+
+// judge holds a history against what was promised.
+func (h *history) judge(outages []outage) verdicts {
+	for _, wait := range h.caughtUp {
+		wait()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	slices.SortStableFunc(h.changes, func(a, b change) int { return cmp.Compare(a.version, b.version) })
+	r := &replay{outages: outages, claims: map[types.UID]uint64{}, boxes: map[types.UID]*agentsv1beta1.Sandbox{}}
+	for _, c := range h.changes {
+		switch object := c.object.(type) {
+		case *extensionsv1beta1.SandboxTemplate:
+			r.template(c.version, object)
+		case *extensionsv1beta1.SandboxWarmPool:
+			r.pool(c.version, object)
+		case *extensionsv1beta1.SandboxClaim:
+			if _, known := r.claims[object.UID]; !known {
+				r.claims[object.UID] = c.version
+			}
+		case *agentsv1beta1.Sandbox:
+			r.sandbox(c, object)
+		}
+	}
+	r.edits = len(r.templates) - 1
+	return r.verdicts
+}
+
+func (r *replay) fail(format string, args ...any) {
+	r.wrong = append(r.wrong, fmt.Errorf(format, args...))
+}
+
+// imageOf is the image that tells templates, and what is made of them, apart.
+func imageOf(object client.Object) string {
+	switch of := object.(type) {
+	case *extensionsv1beta1.SandboxTemplate:
+		return of.Spec.PodTemplate.Spec.Containers[0].Image
+	case *agentsv1beta1.Sandbox:
+		return of.Spec.PodTemplate.Spec.Containers[0].Image
+	default:
+		return ""
+	}
+}
+
+func (r *replay) template(version uint64, now *extensionsv1beta1.SandboxTemplate) {
+	if last := len(r.templates) - 1; last < 0 || r.templates[last].image != imageOf(now) {
+		r.templates = append(r.templates, described{version, imageOf(now)})
+	}
+}
+
+func (r *replay) pool(version uint64, now *extensionsv1beta1.SandboxWarmPool) {
+	r.observed = now.Status.ObservedGeneration
+	if last := len(r.pools) - 1; last >= 0 && r.pools[last].generation == now.Generation {
+		return
+	}
+	most := int(*now.Spec.Replicas)
+	if strategy := now.Spec.UpdateStrategy; strategy != nil && strategy.Type == extensionsv1beta1.UpdateStrategyRollingUpdate {
+		most += max(1, most/5)
+	}
+	r.pools = append(r.pools, asked{version, now.Generation, most, judgesStaleness(now)})
+}
+
+func (r *replay) sandbox(c change, now *agentsv1beta1.Sandbox) {
+	before := r.boxes[now.UID]
+	if c.gone {
+		delete(r.boxes, now.UID)
+		return
+	}
+	r.boxes[now.UID] = now
+	switch {
+	case before == nil && relations.Pool(now) != nil:
+		r.made(now)
+	case before != nil && relations.Pool(before) != nil && relations.Claim(now) != nil:
+		r.handedOut(c.version, before, now)
+	}
+}
+
+// made checks that the pool asked for one more, or did so when its controller last said what
+// it had seen.
+func (r *replay) made(member *agentsv1beta1.Sandbox) {
+	most, live := 0, 0
+	for _, p := range r.pools {
+		if p.generation >= r.observed {
+			most = max(most, p.most)
+		}
+	}
+	for _, box := range r.boxes {
+		if relations.Pool(box) != nil {
+			live++
+		}
+	}
+	if live > most {
+		r.fail("with %s there were %d members, and %d may be at most", member.Name, live, most)
+	}
+}
+
+// handedOut checks a member as it was in the very version that was taken.
+func (r *replay) handedOut(version uint64, member, taken *agentsv1beta1.Sandbox) {
+	r.adopted++
+	claim := relations.Claim(taken)
+	made, known := r.claims[claim.UID]
+	if !known {
+		r.fail("member %s went to claim %s, which was never made", member.Name, claim.Name)
+		return
+	}
+	if !usable(member) {
+		r.fail("member %s went to claim %s, and was unfit: %+v", member.Name, claim.Name, member.Status)
+	}
+	if inForce(r.pools, made, func(p asked) uint64 { return p.version }, func(p asked) bool { return !p.strict }) == 0 {
+		r.judged++
+		if inForce(r.templates, made, func(d described) uint64 { return d.version }, func(d described) bool { return d.image == imageOf(member) }) == 0 {
+			r.fail("member %s went to claim %s with %s, which no template described since version %d of the claim: %v",
+				member.Name, claim.Name, imageOf(member), made, r.templates)
+		}
+	}
+	for _, o := range r.outages {
+		if o.node == member.Status.NodeName && made > o.from && (o.until == 0 || version <= o.until) {
+			r.fail("member %s went to claim %s from node %s, which was away from version %d to %d", member.Name, claim.Name, o.node, o.from, o.until)
+		}
+	}
+}
+
+// inForce counts which of what was in force at a version or came after it are meant.
+func inForce[T any](all []T, at uint64, since func(T) uint64, meant func(T) bool) int {
+	count := 0
+	for i, one := range all {
+		overtaken := i+1 < len(all) && since(all[i+1]) <= at
+		if !overtaken && meant(one) {
+			count++
+		}
+	}
+	return count
+}

@@ -9,7 +9,8 @@
 //
 // 2026-11-30: Priority goes before turns: what a controller finds when it starts, and what
 // is only looked at again, waits for what has changed, whosever it is. In turn are the
-// requests of one priority.
+// requests of one priority. One request in eight is of the lowest priority that there is:
+// a claim that an earlier leader did not serve would else wait for as long as others come.
 //
 // 2026-11-30: All controllers of namespaced objects have such a queue, not only that of
 // claims: a claim that starts cold needs a pass over its Sandbox, and one that waits needs

@@ -76,12 +76,15 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 		"a namespace that had no work is not owed turns of the past":   {"a/1 a/2 a/3 a/4 b/1 b/2", "a/1 b/1 a/2 b/2 a/3 a/4"},
 		"namespaces that share a prefix are different namespaces also": {"a/1 a/2 aa/1", "a/1 aa/1 a/2"},
 		"what has changed comes before what was there at the start":    {"a/1@-100 a/2@-100 b/1", "b/1 a/1@-100 a/2@-100"},
-		"those of a low priority are served in turn also":              {"a/1@-100 a/2@-100 b/1@-100", "a/1@-100 b/1@-100 a/2@-100"},
-		"one that changes rises":                                       {"a/1@-100 a/2@-100 b/1@-100 a/2", "a/2 a/1@-100 b/1@-100"},
-		"one that was to be looked at again does not sink":             {"a/1 a/2 a/1@-100", "a/1 a/2"},
-		"one that has risen does not come twice":                       {"a/1@-100 a/1 a/1@-100", "a/1"},
-		"a namespace of which all have risen has no turn":              {"a/1@-100 b/1@-100 b/2@-100 a/1 c/1@-100", "a/1 b/1@-100 c/1@-100 b/2@-100"},
-		"a place that is empty is no turn":                             {"a/1@-100 a/2@-100 b/1@-100 a/1", "a/1 a/2@-100 b/1@-100"},
+		"what was there at the start does not wait for ever": {
+			"z/1@-100 z/2@-100 a/1 a/2 a/3 a/4 a/5 a/6 a/7 a/8 a/9", "a/1 a/2 a/3 a/4 a/5 a/6 a/7 z/1@-100 a/8 a/9 z/2@-100",
+		},
+		"those of a low priority are served in turn also":  {"a/1@-100 a/2@-100 b/1@-100", "a/1@-100 b/1@-100 a/2@-100"},
+		"one that changes rises":                           {"a/1@-100 a/2@-100 b/1@-100 a/2", "a/2 a/1@-100 b/1@-100"},
+		"one that was to be looked at again does not sink": {"a/1 a/2 a/1@-100", "a/1 a/2"},
+		"one that has risen does not come twice":           {"a/1@-100 a/1 a/1@-100", "a/1"},
+		"a namespace of which all have risen has no turn":  {"a/1@-100 b/1@-100 b/2@-100 a/1 c/1@-100", "a/1 b/1@-100 c/1@-100 b/2@-100"},
+		"a place that is empty is no turn":                 {"a/1@-100 a/2@-100 b/1@-100 a/1", "a/1 a/2@-100 b/1@-100"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
+// leastShare is how many requests are taken for one of the lowest priority.
+const leastShare = 8
+
 // turns holds the requests of each namespace in a line of its own, for each priority.
 // The work queue around it keeps out duplicates.
 type turns struct {
@@ -25,6 +28,8 @@ type turns struct {
 	ranks map[int]*rank
 	// taken are the priorities of requests that were taken a moment ago.
 	taken map[ctrl.Request]int
+	// since is how many were taken since one of the lowest priority was.
+	since int
 }
 
 // place is that of a request in its line. It is empty once the request has moved on to a
@@ -105,22 +110,33 @@ func (t *turns) Len() int {
 	return len(t.places)
 }
 
-// Pop takes, of the highest priority, the first request of the namespace whose turn it is.
+// Pop takes the first request of the namespace whose turn it is.
 func (t *turns) Pop() ctrl.Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.since++
 	for {
-		highest := slices.Max(slices.Collect(maps.Keys(t.ranks)))
-		first := t.ranks[highest].leave()
-		if len(t.ranks[highest].next) == 0 {
-			delete(t.ranks, highest)
+		priority := t.nextPriority()
+		first := t.ranks[priority].leave()
+		if len(t.ranks[priority].next) == 0 {
+			delete(t.ranks, priority)
 		}
 		if first != nil {
 			delete(t.places, first.request)
-			t.taken[first.request] = highest
+			t.taken[first.request] = priority
 			return first.request
 		}
 	}
+}
+
+// nextPriority is the highest that there is, and now and then the lowest.
+func (t *turns) nextPriority() int {
+	priorities := slices.Sorted(maps.Keys(t.ranks))
+	if t.since < leastShare && len(priorities) > 1 {
+		return priorities[len(priorities)-1]
+	}
+	t.since = 0
+	return priorities[0]
 }
 
 // join puts a request at the end of the line of its namespace.

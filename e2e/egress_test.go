@@ -9,17 +9,15 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
 )
 
@@ -30,148 +28,134 @@ type question struct {
 	open []string
 }
 
+// Names that a Sandbox may look up, and where it may ask for them besides the cluster's DNS.
+const (
+	clusterName = "kubernetes.default.svc.cluster.local"
+	// atNode asks the resolver of the node, which is no Pod.
+	atNode = "@169.254.20.10:53"
+	// atWorld asks one outside, which knows more names.
+	atWorld = "@203.0.113.10:53"
+)
+
 // Under each egress profile a Sandbox reaches what the profile says and nothing else,
 // while an ordinary Pod beside it reaches everything.
-func TestEgressProfiles(t *testing.T) { //nolint:tparallel // It has the machine to itself; its profiles are asked side by side.
+func TestEgressProfiles(t *testing.T) {
 	ctx := t.Context()
 	ns, foreign := cluster.Namespace(ctx, t), cluster.Namespace(ctx, t)
-	startPod(ctx, t, ns, "control", "sleep")
 	neighbour, neighbour6 := targetsOf(t, startPod(ctx, t, ns, "neighbour", "serve", ":8080"))
 	other, other6 := targetsOf(t, startPod(ctx, t, foreign, "other", "serve", ":8080"))
 	apiserver, kubelet := nodeAddresses(ctx, t)
 	dns, public := []string{"dns-only", "public"}, []string{"public"}
-	questions := map[string]question{
-		"a public address":                {"tcp", publicAddress, public},
-		"a public address, UDP":           {"udp", publicAddress, public},
-		"a public address, IPv6":          {"tcp", publicAddress6, public},
-		"a public address, IPv6, UDP":     {"udp", publicAddress6, public},
-		"the metadata service, IPv6":      {"tcp", metadataAddress6, nil},
-		"the metadata service, IPv6, UDP": {"udp", metadataAddress6, nil},
-		"the kubelet, IPv6":               {"tcp", gateway6 + ":10250", nil},
-		"the apiserver, IPv6":             {"tcp", gateway6 + ":6443", nil},
-		"another tenant's Pod, IPv6":      {"tcp", other6, nil},
-		"a neighbour, IPv6":               {"tcp", neighbour6, nil},
-		"a neighbour, IPv6, UDP":          {"udp", neighbour6, nil},
-		"the metadata service":            {"tcp", metadataAddress, nil},
-		"the metadata service, UDP":       {"udp", metadataAddress, nil},
-		"the apiserver's Service":         {"tcp", "10.96.0.1:443", nil},
-		"the apiserver's address":         {"tcp", apiserver, nil},
-		"the kubelet":                     {"tcp", kubelet, nil},
-		"another tenant's Pod":            {"tcp", other, nil},
-		"another tenant's Pod, UDP":       {"udp", other, nil},
-		"a neighbour":                     {"tcp", neighbour, nil},
-		"a neighbour, UDP":                {"udp", neighbour, nil},
-		"a name of the cluster, UDP":      {"dns", "kubernetes.default.svc.cluster.local", dns},
-		"a name of the world, UDP":        {"dns", "world.test", dns},
-		"the cluster's DNS, TCP":          {"tcp", "10.96.0.10:53", dns},
-		"the DNS server, beside its port": {"tcp", dnsPod(ctx, t) + ":8181", nil},
+	mustAnswerUnder(ctx, t, ns, []string{"none", "dns-only", "public"}, map[string]question{
+		"a public address":                    {"tcp", publicAddress, public},
+		"a public address, UDP":               {"udp", publicAddress, public},
+		"a public address, IPv6":              {"tcp", publicAddress6, public},
+		"a public address, IPv6, UDP":         {"udp", publicAddress6, public},
+		"the metadata service, IPv6":          {"tcp", metadataAddress6, nil},
+		"the metadata service, IPv6, UDP":     {"udp", metadataAddress6, nil},
+		"the kubelet, IPv6":                   {"tcp", gateway6 + ":10250", nil},
+		"the apiserver, IPv6":                 {"tcp", gateway6 + ":6443", nil},
+		"another tenant's Pod, IPv6":          {"tcp", other6, nil},
+		"another tenant's Pod, IPv6, UDP":     {"udp", other6, nil},
+		"a neighbour, IPv6":                   {"tcp", neighbour6, nil},
+		"a neighbour, IPv6, UDP":              {"udp", neighbour6, nil},
+		"the metadata service":                {"tcp", metadataAddress, nil},
+		"the metadata service, UDP":           {"udp", metadataAddress, nil},
+		"the apiserver's Service":             {"tcp", "10.96.0.1:443", nil},
+		"the apiserver's address":             {"tcp", apiserver, nil},
+		"the kubelet":                         {"tcp", kubelet, nil},
+		"another tenant's Pod":                {"tcp", other, nil},
+		"another tenant's Pod, UDP":           {"udp", other, nil},
+		"a neighbour":                         {"tcp", neighbour, nil},
+		"a neighbour, UDP":                    {"udp", neighbour, nil},
+		"a name of the cluster, UDP":          {"dns", clusterName, dns},
+		"a name of the cluster, TCP":          {"dnstcp", clusterName, dns},
+		"a name of the world, UDP":            {"dns", "world.test", dns},
+		"a name of the world, TCP":            {"dnstcp", "world.test", dns},
+		"a name, at a resolver of the world":  {"dns", "known.elsewhere.test" + atWorld, public},
+		"a name, at the node's resolver":      {"dns", "world.test" + atNode, nil},
+		"a name, at the node's resolver, TCP": {"dnstcp", "world.test" + atNode, nil},
+		"the DNS server, beside its port":     {"tcp", dnsPod(ctx, t) + ":8181", nil},
+	})
+}
+
+// mustAnswerUnder asks an ordinary Pod, which has to get every answer, and a Sandbox under
+// each profile, called workspace-PROFILE, which has to get those that the profile opens.
+func mustAnswerUnder(ctx context.Context, t *testing.T, ns string, profiles []string, questions map[string]question) {
+	t.Helper()
+	startPod(ctx, t, ns, "control", "sleep")
+	var targets []string
+	for _, q := range questions {
+		targets = append(targets, q.command+":"+q.target)
 	}
-	for what, q := range questions {
-		if code := ask(ctx, t, ns, "control", q); code != connected {
-			t.Fatalf("an ordinary Pod cannot reach %s (%s %s, exit code %d), so the story proves nothing", what, q.command, q.target, code)
+	for what, code := range answers(ctx, t, client.ObjectKey{Namespace: ns, Name: "control"}, targets) {
+		if code != connected {
+			t.Fatalf("an ordinary Pod gets no answer from %s (exit code %d), so the story proves nothing", what, code)
 		}
 	}
-	for _, profile := range []string{"none", "dns-only", "public"} {
-		t.Run(profile, func(t *testing.T) {
-			t.Parallel()
-			cluster.MustApply(ctx, t, ns, probing("workspace-"+profile, profile, `["/bin/probe", "sleep"]`))
-			cluster.WaitReady(ctx, t, ns, "workspace-"+profile)
-			for what, q := range questions {
-				t.Run(what, func(t *testing.T) {
-					t.Parallel()
-					code := ask(ctx, t, ns, "workspace-"+profile, q)
-					mustBe(t, code, strings.Contains(" "+strings.Join(q.open, " ")+" ", " "+profile+" "))
-				})
+	t.Run("under each profile", func(t *testing.T) {
+		for _, profile := range profiles {
+			t.Run(profile, func(t *testing.T) {
+				t.Parallel()
+				cluster.MustApply(ctx, t, ns, probing("workspace-"+profile, profile, `["/bin/probe", "sleep"]`))
+				cluster.WaitReady(ctx, t, ns, "workspace-"+profile)
+				got := answers(ctx, t, client.ObjectKey{Namespace: ns, Name: "workspace-" + profile}, targets)
+				for what, q := range questions {
+					t.Run(what, func(t *testing.T) { mustBe(t, got[q.command+":"+q.target], slices.Contains(q.open, profile)) })
+				}
+			})
+		}
+	})
+}
+
+// answers are the exit codes that a Pod gets from targets, each with its command, when it
+// asks all of them at the same time.
+func answers(ctx context.Context, t *testing.T, pod client.ObjectKey, targets []string) map[string]int {
+	t.Helper()
+	var codes map[string]int
+	kit.Eventually(ctx, t, fmt.Sprintf("Pod %s tells of every target", pod.Name), func(ctx context.Context) error {
+		out, code, err := cluster.Exec(ctx, pod.Namespace, pod.Name, append([]string{"/bin/probe", "ask", "-timeout", "3s"}, targets...)...)
+		if err != nil || code != 0 {
+			return fmt.Errorf("it ended with %d: %w: %s", code, err, out)
+		}
+		codes = map[string]int{}
+		for line := range strings.Lines(out) {
+			var target string
+			if _, err := fmt.Sscan(line, &code, &target); err != nil {
+				return fmt.Errorf("it printed %q: %w", line, err)
 			}
-		})
-	}
+			codes[target] = code
+		}
+		if len(codes) != len(targets) {
+			return fmt.Errorf("it told of %d of %d: %s", len(codes), len(targets), out)
+		}
+		return nil
+	})
+	return codes
 }
 
 // Only the router reaches a Sandbox: not a Pod of another namespace that wears its
-// labels.
+// labels, by either family of addresses.
 func TestNobodyPassesForTheRouter(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	ns, foreign := cluster.Namespace(ctx, t), cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, probing("workspace", "public", `["/bin/probe", "serve", ":8080"]`))
-	sandbox := cluster.WaitReady(ctx, t, ns, "workspace")
-	target := question{command: "tcp", target: sandbox.Status.PodIPs[0] + ":8080"}
+	cluster.WaitReady(ctx, t, ns, "workspace")
+	target, target6 := targetsOf(t, cluster.PodOf(ctx, t, ns, "workspace"))
 	router := map[string]string{"app": "sandbox-router"}
 	labelledPod(ctx, t, kit.ReleaseNamespace, router)
 	labelledPod(ctx, t, foreign, router)
-	if code := ask(ctx, t, kit.ReleaseNamespace, "story-router", target); code != connected {
-		t.Fatalf("the router's connection ended with %d, so the story proves nothing", code)
-	}
-	mustBe(t, ask(ctx, t, foreign, "story-router", target), false)
-}
-
-// A change of the profile closes what it no longer allows, a policy that an administrator
-// deletes comes back, and in between code that tries all the time reaches nothing that was
-// closed.
-func TestProfileThatChangesOrIsTakenAway(t *testing.T) {
-	ctx := t.Context()
-	ns := cluster.Namespace(ctx, t)
-	neighbour, neighbour6 := targetsOf(t, startPod(ctx, t, ns, "neighbour", "serve", ":8080"))
-	closed := []string{metadataAddress, metadataAddress6, neighbour, neighbour6}
-	startPod(ctx, t, ns, "control", append([]string{"loop"}, closed...)...)
-	for _, target := range closed {
-		waitLog(ctx, t, ns, "control", "reached "+target+" ")
-	}
-	cluster.MustApply(ctx, t, ns, probing("workspace", "public", looping(closed)))
-	cluster.WaitReady(ctx, t, ns, "workspace")
-	public, metadata := question{command: "tcp", target: publicAddress}, question{command: "tcp", target: metadataAddress}
-	waitAnswer(ctx, t, ns, public, true)
-
-	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: isolation.ProfileName("public")}}
-	if err := cluster.Delete(ctx, policy); err != nil {
-		t.Fatal(err)
-	}
-	mustBe(t, ask(ctx, t, ns, "workspace", metadata), false)
-	waitAnswer(ctx, t, ns, public, true)
-	mustBe(t, ask(ctx, t, ns, "workspace", metadata), false)
-
-	for _, profile := range []string{"none", "public", "dns-only"} {
-		cluster.MustApply(ctx, t, ns, probing("workspace", profile, looping(closed)))
-		waitAnswer(ctx, t, ns, public, profile == "public")
-	}
-	for _, target := range closed {
-		waitLog(ctx, t, ns, "workspace", "tried "+target+":")
-	}
-	if log := waitLog(ctx, t, ns, "workspace", "tried "); strings.Contains(log, "reached ") {
-		t.Errorf("the Sandbox got through:\n%s", log)
-	}
-}
-
-// firstStarts is how many Sandboxes try to connect before their isolation is there.
-const firstStarts, atOnce = 50, 10
-
-// A Sandbox that connects from its first instruction on never gets through, fifty times
-// in a row; an ordinary Pod that does the same does.
-func TestNoPacketLeavesInTheFirstMoments(t *testing.T) {
-	ctx := t.Context()
-	ns := cluster.Namespace(ctx, t, keys.Tier, "trusted")
-	neighbour, neighbour6 := targetsOf(t, startPod(ctx, t, ns, "neighbour", "serve", ":8080"))
-	targets := []string{publicAddress, metadataAddress, neighbour, publicAddress6, metadataAddress6, neighbour6}
-	startPod(ctx, t, ns, "control", append([]string{"loop"}, targets...)...)
-	for _, target := range targets {
-		waitLog(ctx, t, ns, "control", "reached "+target+" ")
-	}
-	command := looping(targets)
-	for wave := 0; wave < firstStarts; wave += atOnce {
-		for i := range atOnce {
-			cluster.MustApply(ctx, t, ns, probing(fmt.Sprintf("early-%d", wave+i), "none", command))
-		}
-		for i := range atOnce {
-			name := fmt.Sprintf("early-%d", wave+i)
-			for _, target := range targets {
-				if log := waitLog(ctx, t, ns, name, "tried "+target+":", "reached "+target+" "); strings.Contains(log, "reached ") {
-					t.Fatalf("start %d of %d got through:\n%s", wave+i+1, firstStarts, log)
-				}
+	for what, q := range map[string]question{
+		"TCP": {command: "tcp", target: target}, "UDP": {command: "udp", target: target},
+		"IPv6, TCP": {command: "tcp", target: target6}, "IPv6, UDP": {command: "udp", target: target6},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if code := ask(ctx, t, kit.ReleaseNamespace, "story-router", q); code != connected {
+				t.Fatalf("the router's connection ended with %d, so the story proves nothing", code)
 			}
-			if err := cluster.Delete(ctx, kit.Object(t, ns, probing(name, "none", command))); err != nil {
-				t.Fatal(err)
-			}
-		}
+			mustBe(t, ask(ctx, t, foreign, "story-router", q), false)
+		})
 	}
 }
 
@@ -182,11 +166,6 @@ func targetsOf(t *testing.T, pod *corev1.Pod) (string, string) {
 		t.Fatalf("Pod %s has the addresses %v, want one of each family", pod.Name, pod.Status.PodIPs)
 	}
 	return net.JoinHostPort(pod.Status.PodIPs[0].IP, "8080"), net.JoinHostPort(pod.Status.PodIPs[1].IP, "8080")
-}
-
-// looping is the command of a container that connects from its first instruction on.
-func looping(targets []string) string {
-	return `["/bin/probe", "loop", "` + strings.Join(targets, `", "`) + `"]`
 }
 
 // probing is a Sandbox that runs the probe under an egress profile, with more lines of
@@ -212,34 +191,15 @@ func mustBe(t *testing.T, code int, open bool) {
 	}
 }
 
-// waitAnswer waits until the Sandbox workspace gets an answer, or until it gets none.
-func waitAnswer(ctx context.Context, t *testing.T, namespace string, q question, open bool) {
+// waitAnswer waits until a Sandbox gets an answer, or until it gets none.
+func waitAnswer(ctx context.Context, t *testing.T, sandbox client.ObjectKey, q question, open bool) {
 	t.Helper()
 	kit.Eventually(ctx, t, fmt.Sprintf("%s is open: %t", q.target, open), func(ctx context.Context) error {
-		if code := ask(ctx, t, namespace, "workspace", q); (code == connected) != open {
+		if code := ask(ctx, t, sandbox.Namespace, sandbox.Name, q); (code == connected) != open {
 			return fmt.Errorf("the connection ended with %d", code)
 		}
 		return nil
 	})
-}
-
-// waitLog waits until a Pod printed one of the texts and returns its log.
-func waitLog(ctx context.Context, t *testing.T, namespace, pod string, texts ...string) string {
-	t.Helper()
-	log := ""
-	kit.Eventually(ctx, t, fmt.Sprintf("Pod %s prints one of %q", pod, texts), func(ctx context.Context) error {
-		var err error
-		if log, err = cluster.Logs(ctx, namespace, pod); err != nil {
-			return err
-		}
-		for _, text := range texts {
-			if strings.Contains(log, text) {
-				return nil
-			}
-		}
-		return fmt.Errorf("it printed %q", log)
-	})
-	return log
 }
 
 // nodeAddresses are those of the apiserver and of a kubelet, beside every Service.

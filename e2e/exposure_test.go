@@ -39,7 +39,7 @@ func TestTenantsPolicyThatReopensIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitAnswer(ctx, t, ns, question{command: "tcp", target: publicAddress}, true) // so it is true
+	waitAnswer(ctx, t, client.ObjectKey{Namespace: ns, Name: "workspace"}, question{command: "tcp", target: publicAddress}, true) // so it is true
 	kit.Eventually(ctx, t, "an Event names the policy", func(ctx context.Context) error {
 		var list corev1.EventList
 		if err := cluster.List(ctx, &list, client.InNamespace(ns)); err != nil {

@@ -8,7 +8,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -21,23 +20,18 @@ import (
 )
 
 // The template of a running Sandbox is deleted: code in it that tries all the time still
-// reaches nothing that was closed, and what was open stays open.
+// reaches nothing that was closed, and what was open stays open. So too in the Pod that
+// takes its place, from the first moment on.
 func TestDeletedTemplateLeavesItsSandboxesIsolated(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
-	neighbour := startPod(ctx, t, ns, "neighbour", "serve", ":8080").Status.PodIP + ":8080"
-	closed := []string{metadataAddress, neighbour}
-	startPod(ctx, t, ns, "control", append([]string{"loop"}, closed...)...)
-	for _, target := range closed {
-		waitLog(ctx, t, ns, "control", "reached "+target+" ")
-	}
-	cluster.MustApply(ctx, t, ns, asTemplate(probing("python", "public", looping(closed))))
+	w := under("public", inside(ctx, t, ns))
+	w.mustReach(ctx, t, ns)
+	cluster.MustApply(ctx, t, ns, asTemplate(probing("python", "public", w.command(), "dnsPolicy: ClusterFirst")))
 	cluster.MustApply(ctx, t, ns, emptyPool)
 	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: claim"))
 	sandbox := waitForClaim(ctx, t, ns).Status.SandboxStatus.Name
-	public := question{command: "tcp", target: publicAddress}
-	mustBe(t, ask(ctx, t, ns, sandbox, public), true)
 
 	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "python"}}
 	if err := cluster.Delete(ctx, template); err != nil {
@@ -50,43 +44,39 @@ func TestDeletedTemplateLeavesItsSandboxesIsolated(t *testing.T) {
 		}
 		return client.IgnoreNotFound(err)
 	})
-	mustBe(t, ask(ctx, t, ns, sandbox, public), true)
-	for _, target := range closed {
-		mustBe(t, ask(ctx, t, ns, sandbox, question{command: "tcp", target: target}), false)
-		waitLog(ctx, t, ns, sandbox, "tried "+target+":")
+	mustBe(t, ask(ctx, t, ns, sandbox, questionOf(publicAddress)), true)
+	mustBe(t, ask(ctx, t, ns, sandbox, questionOf(metadataAddress)), false)
+	w.mustHold(ctx, t, ns, sandbox)
+	mustKeep(ctx, t, tenantOf(ctx, t, ns), ns, isolation.TemplateName("python"))
+
+	first := cluster.PodOf(ctx, t, ns, sandbox)
+	if err := cluster.Delete(ctx, first); err != nil {
+		t.Fatal(err)
 	}
-	if log := waitLog(ctx, t, ns, sandbox, "tried "); strings.Contains(log, "reached ") {
-		t.Errorf("the Sandbox got through:\n%s", log)
-	}
-	policy := &networkingv1.NetworkPolicy{}
-	if err := cluster.Get(ctx, client.ObjectKey{Namespace: ns, Name: isolation.TemplateName("python")}, policy); err != nil {
-		t.Errorf("the policy of the template: %v", err)
-	}
+	waitForOtherPod(ctx, t, ns, sandbox, first.UID)
+	w.mustHold(ctx, t, ns, sandbox)
 }
 
-// A tenant who may write NetworkPolicies tries to take the profile's away and is refused;
-// nothing opens. In a tier with a ceiling he opens nothing by one of his own either, and
-// what stays below the ceiling he may add.
+// A tenant who may write NetworkPolicies tries to take those of the Sandbox away, again
+// and again, and is refused; nothing opens. In a tier with a ceiling he opens nothing by
+// one of his own either, and what stays below the ceiling he may add.
 func TestTenantCannotOpenEgress(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
-	metadata := question{command: "tcp", target: metadataAddress}
-	startPod(ctx, t, ns, "control", "sleep")
-	if code := ask(ctx, t, ns, "control", metadata); code != connected {
-		t.Fatalf("an ordinary Pod cannot reach the metadata service (exit code %d), so the story proves nothing", code)
-	}
-	cluster.MustApply(ctx, t, ns, probing("workspace", "public", `["/bin/probe", "sleep"]`))
+	w := under("public", inside(ctx, t, ns))
+	w.mustReach(ctx, t, ns)
+	cluster.MustApply(ctx, t, ns, probing("workspace", "public", w.command()))
 	cluster.WaitReady(ctx, t, ns, "workspace")
-	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: isolation.ProfileName("public")}}
-	if err := tenantOf(ctx, t, ns).Delete(ctx, policy); !refusedBy(err, "managed-network-policy") {
-		t.Errorf("deleting the profile's policy ended with %v, want it refused", err)
+	tenant := tenantOf(ctx, t, ns)
+	for _, policy := range []string{isolation.ProfileName("public"), isolation.FloorName} {
+		mustKeep(ctx, t, tenant, ns, policy)
 	}
-	mustBe(t, ask(ctx, t, ns, "workspace", metadata), false)
-	mustBe(t, ask(ctx, t, ns, "workspace", question{command: "tcp", target: publicAddress}), true)
+	mustBe(t, ask(ctx, t, ns, "workspace", questionOf(metadataAddress)), false)
+	w.mustHold(ctx, t, ns, "workspace")
 
 	strict := cluster.Namespace(ctx, t, "platform.agents.x-k8s.io/tier", "restricted")
-	tenant := tenantOf(ctx, t, strict)
+	tenant = tenantOf(ctx, t, strict)
 	wide := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: strict, Name: "wide"}}
 	wide.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}
 	wide.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "203.0.113.0/24"}}}}}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,44 +15,90 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
 
-// dial opens a TCP connection and closes it.
-func dial(ctx context.Context, address string, opts options, out io.Writer) int {
-	dialer := net.Dialer{Timeout: opts.timeout}
-	conn, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return fail(out, address, err)
+// asking asks one question and says what came back.
+type asking func(ctx context.Context, target string, timeout time.Duration) (answer string, err error)
+
+// askings are the commands that ask a question of the network.
+func askings() map[string]asking {
+	return map[string]asking{"tcp": dial, "udp": send, "dns": lookup, "dnstcp": lookupByTCP}
+}
+
+// askingOf is how a target of several is asked, and the target itself: over TCP where
+// none of the other commands is before it.
+func askingOf(target string) (ask asking, address string) {
+	for command, ask := range askings() {
+		if rest, named := strings.CutPrefix(target, command+":"); named {
+			return ask, rest
+		}
 	}
-	_, _ = fmt.Fprintf(out, "connected %s\n", conn.RemoteAddr())
-	_ = conn.Close()
+	return dial, target
+}
+
+// askAll asks all targets at the same time and prints a line for each, with the code of
+// its answer at the beginning and the target behind it.
+func askAll(ctx context.Context, targets []string, opts options, out io.Writer) int {
+	lines := &lineWriter{out: out}
+	var all sync.WaitGroup
+	for _, target := range targets {
+		all.Go(func() {
+			ask, address := askingOf(target)
+			var answer strings.Builder
+			code := once(ctx, ask, address, opts, &answer)
+			_, _ = fmt.Fprintf(lines, "%d %s %s", code, target, answer.String())
+		})
+	}
+	all.Wait()
 	return 0
 }
 
-// get fetches a URL and prints its status and the first line of its body.
-func send(ctx context.Context, address string, opts options, out io.Writer) int {
-	dialer := net.Dialer{Timeout: opts.timeout}
+// once asks one question, prints the answer and returns the code for it.
+func once(ctx context.Context, ask asking, target string, opts options, out io.Writer) int {
+	answer, err := ask(ctx, target, opts.timeout)
+	if err != nil {
+		return fail(out, target, err)
+	}
+	_, _ = fmt.Fprintln(out, answer)
+	return 0
+}
+
+// dial opens a TCP connection and closes it.
+func dial(ctx context.Context, address string, timeout time.Duration) (string, error) {
+	dialer := net.Dialer{Timeout: timeout}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	_ = conn.Close()
+	return fmt.Sprintf("connected %s", conn.RemoteAddr()), nil
+}
+
+// send sends a UDP datagram and waits for the answer.
+func send(ctx context.Context, address string, timeout time.Duration) (string, error) {
+	dialer := net.Dialer{Timeout: timeout}
 	conn, err := dialer.DialContext(ctx, "udp", address)
 	if err != nil {
-		return fail(out, address, err)
+		return "", err
 	}
 	defer conn.Close() //nolint:errcheck // Nothing is lost with it.
 	//nolint:forbidigo // The network keeps real time.
-	if err := conn.SetDeadline(time.Now().Add(opts.timeout)); err != nil {
-		return fail(out, address, err)
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+		return "", err
 	}
 	if _, err := io.WriteString(conn, "probe"); err != nil {
-		return fail(out, address, err)
+		return "", err
 	}
 	if _, err := conn.Read(make([]byte, 1024)); err != nil {
-		return fail(out, address, err)
+		return "", err
 	}
-	_, _ = fmt.Fprintf(out, "answered %s\n", conn.RemoteAddr())
-	return 0
+	return fmt.Sprintf("answered %s", conn.RemoteAddr()), nil
 }
 
+// get fetches a URL and prints its status and the first line of its body.
 func get(ctx context.Context, url string, opts options, out io.Writer) int {
 	ctx, cancel := context.WithTimeout(ctx, opts.timeout)
 	defer cancel()
@@ -80,28 +127,42 @@ func get(ctx context.Context, url string, opts options, out io.Writer) int {
 	return 0
 }
 
-// lookup resolves a name as the Pod's own resolver configuration says.
-func lookup(ctx context.Context, name string, opts options, out io.Writer) int {
-	ctx, cancel := context.WithTimeout(ctx, opts.timeout)
+// lookup resolves a name as the Pod's own resolver configuration says, or as the server
+// does that follows the name after an @.
+func lookup(ctx context.Context, target string, timeout time.Duration) (string, error) {
+	return resolve(ctx, target, timeout, "")
+}
+
+// lookupByTCP is lookup over TCP instead of UDP.
+func lookupByTCP(ctx context.Context, target string, timeout time.Duration) (string, error) {
+	return resolve(ctx, target, timeout, "tcp")
+}
+
+// resolve looks a name up over a network, or over that which resolvers prefer if it is
+// empty.
+func resolve(ctx context.Context, target string, timeout time.Duration, over string) (string, error) {
+	name, server, _ := strings.Cut(target, "@")
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	resolver := net.Resolver{PreferGo: true}
+	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, cmp.Or(over, network), cmp.Or(server, address))
+	}}
 	addresses, err := resolver.LookupHost(ctx, name)
-	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
-		_, _ = fmt.Fprintf(out, "not found %s: %v\n", name, err)
-		return exitNegative
-	}
 	if err != nil {
-		return fail(out, name, err)
+		return "", err
 	}
-	_, _ = fmt.Fprintf(out, "resolved %s %s\n", name, strings.Join(addresses, " "))
-	return 0
+	return fmt.Sprintf("resolved %s %s", name, strings.Join(addresses, " ")), nil
 }
 
 // fail prints why there was no answer and returns the code for it.
 func fail(out io.Writer, target string, err error) int {
 	word, code := "failed", exitOther
+	missing, isDNS := errors.AsType[*net.DNSError](err)
 	netErr, isNet := errors.AsType[net.Error](err)
 	switch {
+	case isDNS && missing.IsNotFound:
+		word, code = "not found", exitNegative
 	case errors.Is(err, syscall.ECONNREFUSED):
 		word, code = "refused", exitRefused
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), isNet && netErr.Timeout():

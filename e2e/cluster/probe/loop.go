@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"time"
 )
@@ -17,12 +16,13 @@ const (
 	loopTimeout = 200 * time.Millisecond
 	// loopPause keeps refused connections from taking the whole processor.
 	loopPause = 5 * time.Millisecond
-	// loopEnough is after how many attempts on a target a line says that they all failed.
+	// loopEnough is after how many attempts on a target, one after the other, a line says
+	// that they all failed.
 	loopEnough = 5
 )
 
-// loop connects to every target again and again, from now until it is stopped. It says
-// which target it reached, and for each of the others that it tried.
+// loop asks every target again and again, from now until it is stopped. It says which
+// target it reached, which it only tried, and which it lost after it had reached it.
 func loop(ctx context.Context, targets []string, out io.Writer) int {
 	lines := &lineWriter{out: out}
 	var all sync.WaitGroup
@@ -33,22 +33,47 @@ func loop(ctx context.Context, targets []string, out io.Writer) int {
 	return 0
 }
 
+// hammered is what is known of a target.
+type hammered struct {
+	attempts, failures int
+	open               bool
+}
+
 func hammer(ctx context.Context, target string, out io.Writer) {
-	dialer := net.Dialer{Timeout: loopTimeout}
-	for attempt := 1; ctx.Err() == nil; attempt++ {
-		conn, err := dialer.DialContext(ctx, "tcp", target)
-		if err == nil {
-			_ = conn.Close()
-			_, _ = fmt.Fprintf(out, "reached %s at attempt %d\n", target, attempt)
-			return
-		}
-		if attempt == loopEnough {
-			_, _ = fmt.Fprintf(out, "tried %s: %v\n", target, err)
+	ask, address := askingOf(target)
+	for known := (hammered{}); ctx.Err() == nil; {
+		_, err := ask(ctx, address, loopTimeout)
+		if line := known.after(err); line != "" && ctx.Err() == nil {
+			_, _ = fmt.Fprintf(out, line, target, known.attempts)
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(loopPause): //nolint:forbidigo // The network keeps real time.
 		}
+	}
+}
+
+// after counts an attempt that ended so, and is the format of the line about it, for the
+// target and the number of attempts; none if there is nothing new.
+func (h *hammered) after(err error) string {
+	h.attempts++
+	if err == nil {
+		h.failures = 0
+		if h.open {
+			return ""
+		}
+		h.open = true
+		return "reached %s at attempt %d\n"
+	}
+	h.failures++
+	switch {
+	case h.failures != loopEnough:
+		return ""
+	case h.open:
+		h.open = false
+		return "lost %s at attempt %d\n"
+	default:
+		return "tried %s: %d attempts failed\n"
 	}
 }
 

@@ -30,10 +30,14 @@ const (
 
 const usage = `probe tcp HOST:PORT [-timeout 3s]              open a TCP connection
 probe udp HOST:PORT [-timeout 3s]              send a UDP datagram and wait for the answer
-probe loop HOST:PORT...                        connect again and again, all targets at once, until SIGTERM; a line
-                                               for the first attempts and for the first success of each
+probe ask [tcp:|udp:|dns:|dnstcp:]TARGET...    ask all targets once, at the same time; a line for each that begins
+                                               with the exit code that its own command would have
+probe loop [tcp:|udp:|dns:|dnstcp:]TARGET...   ask again and again, all targets at once, until SIGTERM; a line for
+                                               each that answers, and for each that does not or no more; tcp
+                                               where none is named
 probe http URL [-timeout 3s] [-insecure]       GET a URL; -insecure accepts any certificate
-probe dns NAME [-timeout 3s]                   look a name up
+probe dns NAME[@HOST:PORT] [-timeout 3s]       look a name up, at that server if one is named
+probe dnstcp NAME[@HOST:PORT] [-timeout 3s]    the same over TCP
 probe serve ADDRESS                            answer HTTP requests and UDP datagrams, for example on :8080
 probe sleep                                    wait for SIGTERM
 
@@ -61,17 +65,16 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 		_, _ = fmt.Fprintf(out, "%v\n\n%s", err, usage)
 		return exitUsage
 	}
+	if ask, asks := askings()[command]; asks {
+		return once(ctx, ask, targets[0], opts, out)
+	}
 	switch command {
-	case "tcp":
-		return dial(ctx, targets[0], opts, out)
-	case "udp":
-		return send(ctx, targets[0], opts, out)
+	case "ask":
+		return askAll(ctx, targets, opts, out)
 	case "loop":
 		return loop(ctx, targets, out)
 	case "http":
 		return get(ctx, targets[0], opts, out)
-	case "dns":
-		return lookup(ctx, targets[0], opts, out)
 	case "serve":
 		return serve(ctx, targets[0], out)
 	default:
@@ -88,8 +91,8 @@ func parse(args []string) (command string, targets []string, opts options, err e
 	command = args[0]
 	least, most := 1, 1
 	switch command {
-	case "tcp", "udp", "http", "dns", "serve":
-	case "loop":
+	case "tcp", "udp", "http", "dns", "dnstcp", "serve":
+	case "ask", "loop":
 		most = len(args)
 	case "sleep":
 		least, most = 0, 0

@@ -7,10 +7,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,6 +30,7 @@ func TestProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close() //nolint:errcheck // Nothing is lost with it.
+	names := nameServer(t)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
 			w.WriteHeader(http.StatusForbidden)
@@ -54,6 +58,10 @@ func TestProbe(t *testing.T) {
 		"no time for the page":      {[]string{"http", web.URL, "-timeout", "1ns"}, exitTimeout, "timeout"},
 		"an unknown certificate":    {[]string{"http", secure.URL}, exitOther, "failed"},
 		"any certificate":           {[]string{"http", secure.URL, "-insecure"}, exitNegative, "answered 404"},
+		"a server that is named":    {[]string{"dns", "known.test@" + names}, 0, "resolved known.test 192.0.2.1"},
+		"the same over TCP":         {[]string{"dnstcp", "known.test@" + names}, 0, "resolved known.test 192.0.2.1"},
+		"a name that is not known":  {[]string{"dns", "unknown.test@" + names}, exitNegative, "not found unknown.test"},
+		"a server that is away":     {[]string{"dnstcp", "known.test@" + closedAddress}, exitOther, "failed known.test"},
 		"a name in the hosts file":  {[]string{"dns", "localhost"}, 0, "resolved localhost 127.0.0.1"},
 		"no time for the name":      {[]string{"dns", "name.invalid", "-timeout", "1ns"}, exitTimeout, "timeout"},
 		"a port that is taken":      {[]string{"serve", open.Addr().String()}, exitOther, "failed"},
@@ -128,8 +136,139 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
+// nameServer knows one name, over UDP and TCP, and returns its address.
+func nameServer(t *testing.T) string {
+	t.Helper()
+	stream := listen(t)
+	datagrams, err := net.ListenPacket("udp", stream.Addr().String()) //nolint:noctx // It is closed below.
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = datagrams.Close() })
+	go func() {
+		buffer := make([]byte, 1024)
+		for {
+			n, from, err := datagrams.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			if reply := answerName(buffer[:n]); reply != nil {
+				_, _ = datagrams.WriteTo(reply, from)
+			}
+		}
+	}()
+	go func() {
+		for {
+			conn, err := stream.Accept()
+			if err != nil {
+				return
+			}
+			go serveNames(conn)
+		}
+	}()
+	return stream.Addr().String()
+}
+
+// serveNames answers queries over TCP, each behind its length.
+func serveNames(conn net.Conn) {
+	defer conn.Close() //nolint:errcheck // Nothing is lost with it.
+	for {
+		var length uint16
+		if err := binary.Read(conn, binary.BigEndian, &length); err != nil {
+			return
+		}
+		query := make([]byte, length)
+		if _, err := io.ReadFull(conn, query); err != nil {
+			return
+		}
+		reply := answerName(query)
+		_, _ = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...)) //nolint:gosec // A message is short.
+	}
+}
+
+// answerName answers a query: known.test has one address, and no other name exists. What
+// is no query has no answer.
+func answerName(query []byte) []byte {
+	const header, typeA = 12, 1
+	if len(query) < header {
+		return nil
+	}
+	question := header
+	for query[question] != 0 {
+		question += int(query[question]) + 1
+	}
+	name, end := query[header:question+1], question+5
+	reply := append([]byte{query[0], query[1], 0x80, 0, 0, 1, 0, 0, 0, 0, 0, 0}, query[header:end]...)
+	switch {
+	case string(name) != "\x05known\x04test\x00":
+		reply[3] = 3 // there is no such name
+	case binary.BigEndian.Uint16(query[question+1:]) == typeA:
+		reply[7] = 1
+		reply = append(reply, 0xc0, header, 0, typeA, 0, 1, 0, 0, 0, 1, 0, 4, 192, 0, 2, 1)
+	}
+	return reply
+}
+
+// Many questions are asked at once, and each has its own answer.
+func TestAskTellsOfEachTarget(t *testing.T) {
+	open, closed, names := listen(t).Addr().String(), listen(t), nameServer(t)
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	args := []string{"ask", open, "tcp:" + closed.Addr().String(), "udp:" + names, "dns:known.test@" + names, "dnstcp:unknown.test@" + names, "-timeout", "300ms"}
+	if code := run(t.Context(), args, &out); code != 0 {
+		t.Fatalf("exit code is %d: %s", code, out.String())
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	slices.Sort(lines)
+	want := []string{
+		"0 " + open + " connected", "0 dns:known.test@" + names + " resolved", "10 tcp:" + closed.Addr().String() + " refused",
+		"11 udp:" + names + " timeout", "13 dnstcp:unknown.test@" + names + " not found",
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("printed %q, want a line for each target", lines)
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, want[i]) {
+			t.Errorf("printed %q, want a line that begins with %q", line, want[i])
+		}
+	}
+}
+
+// A target that answers is told once, until it is lost; one that never does is told too.
+func TestALineForEachChangeOfATarget(t *testing.T) {
+	down := errors.New("down")
+	const reached, lost, tried = "reached %s at attempt %d\n", "lost %s at attempt %d\n", "tried %s: %d attempts failed\n"
+	cases := map[string]struct {
+		errs []error
+		want []string
+	}{
+		"it answers at once, and again":       {[]error{nil, nil}, []string{reached}},
+		"it never answers":                    {[]error{down, down, down, down, down, down}, []string{tried}},
+		"it answers after a while":            {[]error{down, down, down, down, down, nil}, []string{tried, reached}},
+		"an answer that is missing":           {[]error{nil, down, down, down, down, nil}, []string{reached}},
+		"it is lost, and comes back":          {[]error{nil, down, down, down, down, down, nil}, []string{reached, lost, reached}},
+		"it is lost for good, which is known": {[]error{nil, down, down, down, down, down, down}, []string{reached, lost}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			known := hammered{}
+			for _, err := range tc.errs {
+				if line := known.after(err); line != "" {
+					got = append(got, line)
+				}
+			}
+			if !slices.Equal(got, tc.want) || known.attempts != len(tc.errs) {
+				t.Errorf("%d attempts gave %q, want %q", known.attempts, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestLoopSaysWhatItReachedAndWhatItOnlyTried(t *testing.T) {
-	open, closed := listen(t), listen(t)
+	open, closed, names := listen(t), listen(t), nameServer(t)
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -138,12 +277,12 @@ func TestLoopSaysWhatItReachedAndWhatItOnlyTried(t *testing.T) {
 	reader, writer := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"loop", open.Addr().String(), closed.Addr().String()}, writer)
+		code <- run(ctx, []string{"loop", open.Addr().String(), closed.Addr().String(), "udp:" + names, "dns:known.test@" + names, "dnstcp:known.test@" + closed.Addr().String()}, writer)
 		_ = writer.Close()
 	}()
 	lines := bufio.NewReader(reader)
 	got := map[string]bool{}
-	for range 2 {
+	for range 5 {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
@@ -152,8 +291,13 @@ func TestLoopSaysWhatItReachedAndWhatItOnlyTried(t *testing.T) {
 		target, _, _ := strings.Cut(rest, " ")
 		got[word+" "+strings.TrimSuffix(target, ":")] = true
 	}
-	if !got["reached "+open.Addr().String()] || !got["tried "+closed.Addr().String()] {
-		t.Errorf("printed %v, want the open port reached and the closed one tried", got)
+	for _, want := range []string{
+		"reached " + open.Addr().String(), "tried " + closed.Addr().String(), "tried udp:" + names,
+		"reached dns:known.test@" + names, "tried dnstcp:known.test@" + closed.Addr().String(),
+	} {
+		if !got[want] {
+			t.Errorf("printed %v, want %q among it", got, want)
+		}
 	}
 	stop()
 	if got := <-code; got != 0 {

@@ -63,6 +63,7 @@ func (c *Cluster) tearDown(ctx context.Context) error {
 	)
 	host.UnmakePolicyRules(ctx)
 	host.UnmakeWorld(ctx)
+	host.UnmakeNodeDNS(ctx)
 	host.RemoveNetwork(ctx)
 	err = errors.Join(err,
 		host.Unmount(c.paths.Root, c.paths.Run),

@@ -82,7 +82,7 @@ func (c *Cluster) Logs(ctx context.Context, component string) error {
 	}
 	workloads := map[string]string{
 		"coredns": "deployment/coredns", "storage-provisioner": "deployment/storage-provisioner",
-		"kube-network-policies": "daemonset/kube-network-policies",
+		"kube-network-policies": "daemonset/kube-network-policies", "node-dns": "daemonset/node-dns",
 	}
 	if workload, ok := workloads[component]; ok {
 		out, err := c.kubectl(ctx, nil, "-n", "kube-system", "logs", workload, "--tail=-1")

@@ -168,6 +168,9 @@ func (c *Cluster) prepareHost(ctx context.Context, nodeIP string) error {
 	if err := host.MakeWorld(ctx, world.Identity.PID); err != nil {
 		return err
 	}
+	if err := host.MakeNodeDNS(ctx); err != nil {
+		return err
+	}
 	return host.MakePolicyRules(ctx)
 }
 

@@ -53,6 +53,17 @@ func UnmakeWorld(ctx context.Context) {
 	)
 }
 
+// MakeNodeDNS gives the node the address at which its own resolver answers.
+func MakeNodeDNS(ctx context.Context) error {
+	UnmakeNodeDNS(ctx)
+	return all(ctx, "ip addr add "+layout.NodeDNSIP+"/32 dev lo")
+}
+
+// UnmakeNodeDNS removes what MakeNodeDNS made.
+func UnmakeNodeDNS(ctx context.Context) {
+	try(ctx, "ip addr del "+layout.NodeDNSIP+"/32 dev lo")
+}
+
 // family is one of the two kinds of addresses: the command for its rules and the
 // addresses of its Pods.
 type family struct{ iptables, pods string }

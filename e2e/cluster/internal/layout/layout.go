@@ -25,6 +25,7 @@ const (
 	ServiceCIDR    = "10.96.0.0/16"
 	APIServiceIP   = "10.96.0.1"
 	DNSServiceIP   = "10.96.0.10"
+	NodeDNSIP      = "169.254.20.10"
 	Bridge         = "asbr0"
 	WorldHostLink  = "asworld0"
 	WorldPeerLink  = "asworld1"

@@ -51,6 +51,7 @@ func names() template.FuncMap {
 		"nodePodCIDR6":   layout.NodePodCIDR6,
 		"serviceCIDR":    layout.ServiceCIDR,
 		"dnsServiceIP":   layout.DNSServiceIP,
+		"nodeDNSIP":      layout.NodeDNSIP,
 		"bridge":         layout.Bridge,
 		"publicIP":       layout.WorldPublicIP,
 		"policyQueue":    layout.PolicyQueue,

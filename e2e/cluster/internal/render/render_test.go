@@ -100,13 +100,13 @@ func TestEveryManifestIsAnObjectAndEveryImageIsTheClustersOwn(t *testing.T) {
 		kinds[object.Kind]++
 	}
 	want := map[string]int{
-		"ClusterRole": 3, "ClusterRoleBinding": 3, "ConfigMap": 1, "DaemonSet": 1, "Deployment": 2,
+		"ClusterRole": 3, "ClusterRoleBinding": 3, "ConfigMap": 1, "DaemonSet": 2, "Deployment": 2,
 		"RuntimeClass": 1, "Service": 1, "ServiceAccount": 3, "StorageClass": 1,
 	}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}
-	if got := strings.Count(string(raw), "image: example/"); got != 3 {
-		t.Errorf("images of the cluster's own: got %d, want 3", got)
+	if got := strings.Count(string(raw), "image: example/"); got != 4 {
+		t.Errorf("images of the cluster's own: got %d, want 4", got)
 	}
 }

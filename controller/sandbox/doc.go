@@ -83,6 +83,11 @@
 // wants is an end, and it has one. Package lifetime says why a tier that became stricter
 // ends nothing that runs.
 //
+// 2026-11-30: A tier says by adoption whether the label adoptable of a tenant hands
+// anything over, a retained volume included; the tracking label, which nobody but the
+// controllers may set, always does. What was adopted stays adopted when the tier changes.
+// It is allowed unless a tier refuses it, because clients of the contract rely on it.
+//
 // 2026-11-29: Of two Sandboxes whose names have one hash the younger gets neither Pod nor
 // Service, since the contract fixes what the Service selects. Names made in one second
 // count as both younger: one that runs is not ended, and no other starts beside it.

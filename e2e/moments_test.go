@@ -284,7 +284,7 @@ func mustKeep(ctx context.Context, t *testing.T, tenant client.Client, ns, name 
 			t.Fatalf("attempt %d to delete NetworkPolicy %s ended with %v, want it refused", i+1, name, err)
 		}
 	}
-	if err := cluster.Get(ctx, key, after); err != nil || after.UID != before.UID || after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("NetworkPolicy %s was %s at %s and is %s at %s: %v", name, before.UID, before.ResourceVersion, after.UID, after.ResourceVersion, err)
+	if err := cluster.Get(ctx, key, after); err != nil || after.UID != before.UID || after.Generation != before.Generation {
+		t.Errorf("NetworkPolicy %s was %s, generation %d, and is %s, generation %d: %v", name, before.UID, before.Generation, after.UID, after.Generation, err)
 	}
 }

@@ -129,7 +129,7 @@ func (e *environment) podsBy(selector string) []string {
 	return names
 }
 
-// Whoever scales a pool needs not know what a pool is. Beside its members there is a
+// The README says so: whoever scales a pool needs not know what a pool is. Beside its members there is a
 // Sandbox that was one and is a claim's now, whose Pod the selector no longer picks.
 func TestAPoolIsScaledLikeADeployment(t *testing.T) {
 	e := newEnvironment(t)

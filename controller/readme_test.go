@@ -1,0 +1,150 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// row is a line of a table: what holds, and what proves it.
+var row = regexp.MustCompile(`(?m)^\| (.+?) \| (.+) \|$`)
+
+// proof is the name of a test, and of the case where it is one.
+var proof = regexp.MustCompile("`([a-z0-9/]+)\\.(Test\\w+)(?:: ([^`]+))?`")
+
+func rows(t *testing.T) [][]string {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := row.FindAllStringSubmatch(string(text), -1)
+	return found
+}
+
+// suite is what the tests of a package are called, with all that their files say in words.
+type suite struct {
+	tests map[string]bool
+	words map[string]bool
+}
+
+// read reads the files of a directory whose names end in one of the suffixes.
+func read(t *testing.T, dir string, wanted func(name string) bool) []*ast.File {
+	t.Helper()
+	entries, err := fs.ReadDir(os.DirFS(".."), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, entry := range entries {
+		if !wanted(entry.Name()) {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path.Join("..", dir, entry.Name()), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+func suiteOf(t *testing.T, dir string) suite {
+	t.Helper()
+	s := suite{tests: map[string]bool{}, words: map[string]bool{}}
+	for _, file := range read(t, dir, func(name string) bool { return strings.HasSuffix(name, "_test.go") }) {
+		ast.Inspect(file, func(node ast.Node) bool {
+			switch n := node.(type) {
+			case *ast.FuncDecl:
+				s.tests[n.Name.Name] = s.tests[n.Name.Name] || n.Recv == nil
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
+					s.words[text] = true
+				}
+			}
+			return true
+		})
+	}
+	return s
+}
+
+func TestEveryRowOfTheReadmeIsProven(t *testing.T) {
+	suites, proven := map[string]suite{}, 0
+	for _, line := range rows(t) {
+		what, proofs := line[1], proof.FindAllStringSubmatch(line[2], -1)
+		if what == "What holds" {
+			continue
+		}
+		if len(proofs) == 0 || len(proofs) != strings.Count(line[2], "`")/2 {
+			t.Errorf("%q: %d proofs in %q", what, len(proofs), line[2])
+		}
+		for _, p := range proofs {
+			dir, test, words := p[1], p[2], p[3]
+			if dir != "e2e" && !strings.HasPrefix(dir, "e2e/") {
+				dir = "controller/" + dir
+			}
+			if _, read := suites[dir]; !read {
+				suites[dir] = suiteOf(t, dir)
+			}
+			if !suites[dir].tests[test] {
+				t.Errorf("%q: there is no %s in %s", what, test, dir)
+			}
+			if words != "" && !suites[dir].words[words] {
+				t.Errorf("%q: no test of %s has the case %q", what, dir, words)
+			}
+			proven++
+		}
+	}
+	if proven == 0 {
+		t.Error("no row was read")
+	}
+}
+
+// said is what a name of a constant begins with that clients and users read.
+var said = regexp.MustCompile(`^(Reason|reason|event)[A-Z]`)
+
+// What the controllers can say is in a row, so that nothing new goes unproven.
+func TestEveryReasonIsInTheReadme(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, dir := range []string{"controller/template", "controller/warmpool", "controller/claim"} {
+		for _, file := range read(t, dir, func(name string) bool { return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") }) {
+			ast.Inspect(file, func(node ast.Node) bool {
+				spec, isValue := node.(*ast.ValueSpec)
+				if !isValue {
+					return true
+				}
+				for i, name := range spec.Names {
+					if !said.MatchString(name.Name) || i >= len(spec.Values) {
+						continue
+					}
+					literal, isLiteral := spec.Values[i].(*ast.BasicLit)
+					if !isLiteral {
+						continue
+					}
+					found++
+					if word, _ := strconv.Unquote(literal.Value); !strings.Contains(string(text), "`"+word+"`") {
+						t.Errorf("%s can say %s, and no row of README.md does", dir, word)
+					}
+				}
+				return true
+			})
+		}
+	}
+	if found == 0 {
+		t.Error("no reason was found")
+	}
+}

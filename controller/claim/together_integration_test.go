@@ -44,7 +44,7 @@ func TestAnySequenceOfChangesToPoolsAndClaims(t *testing.T) {
 
 func anySequence(t *testing.T, seed uint64) {
 	t.Helper()
-	faults, lag := apiserver.NewFaults(seed, 0.05), apiserver.NewLag(seed, 5*time.Second, 0.02)
+	faults, lag := apiserver.NewFaults(seed, 0.05), apiserver.NewLag(seed, 5*time.Second, 0.005)
 	w := newWorld(t, seed, func(e *environment) { e.Faults, e.Lag, e.setting.ColdStartAfter = faults, lag, 6*time.Second })
 	doubles := w.Witness()
 	w.Create(makeTemplate(), makePool(func(p *pool) { p.Spec.Replicas = new(int32(5)) }))

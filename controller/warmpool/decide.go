@@ -42,6 +42,8 @@ type plan struct {
 	// create is the number of members to make, and withheld of those that are missing
 	// besides and wait until the claims have theirs.
 	create, withheld int
+	// most is how many members there may be at once; 0 without a template.
+	most int
 	// remove are the members to delete.
 	remove []member
 	// spent is how much of the budget that takes.
@@ -261,7 +263,8 @@ func (d *decision) fill() {
 	if !d.known {
 		return
 	}
-	room := d.desired + d.surge() - len(d.members) - d.unseen
+	d.most = d.desired + d.surge()
+	room := d.most - len(d.members) - d.unseen
 	if d.rolling() {
 		fresh := d.count(isAny) - d.count(d.rolls) + d.unseen
 		room = min(room, d.desired-fresh)

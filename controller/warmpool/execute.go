@@ -123,7 +123,7 @@ func (s *scope) doubtful() []string {
 		}
 	}
 	slices.Sort(names)
-	room := s.desired() - len(s.members) - (len(s.unseen) - len(names))
+	room := s.plan.most - len(s.members) - (len(s.unseen) - len(names))
 	return names[:min(len(names), max(0, room))]
 }
 

@@ -10,11 +10,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 )
 
 // room is an apiserver that has room for so many Sandboxes and counts who asked.
@@ -59,6 +62,31 @@ func TestMembersAreMadeInGrowingBatchesUntilOneIsRefused(t *testing.T) {
 			}
 			if refused := s.memory.refusal.kind == heldQuota; refused != (tc.made < tc.wanted) {
 				t.Errorf("the refusal is remembered: %t", refused)
+			}
+		})
+	}
+}
+
+// A create whose answer was lost is repeated as far as there is room, that of a surge
+// included: nothing else is made while nobody knows its fate.
+func TestCreatesOfWhichNobodyKnowsAreRepeatedWhereThereIsRoom(t *testing.T) {
+	unseen := map[string]sent{"lost-1": {doubtful: true}, "lost-2": {doubtful: true}, "made": {}}
+	cases := map[string]struct {
+		situation situation
+		want      []string
+	}{
+		"as many as are missing":      {situation{desired: 4, members: many(2)}, []string{"lost-1"}},
+		"none in a pool that is full": {situation{desired: 3, members: many(2)}, nil},
+		"those of a rolling update": {
+			situation{desired: 10, members: many(9, stale), strategy: extensionsv1beta1.UpdateStrategyRollingUpdate}, []string{"lost-1", "lost-2"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.situation.now, tc.situation.grace, tc.situation.known, tc.situation.unseen = noon(), grace, true, len(unseen)
+			s := makeScope(func(s *scope) { s.members, s.unseen, s.plan = tc.situation.members, unseen, decide(tc.situation) })
+			if diff := cmp.Diff(tc.want, s.doubtful(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("repeated (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -170,7 +170,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 	})
 	return Judgement{
 		Digest: decision.Digest, Findings: merge(own, decision.Findings),
-		Document: documentOf(q.Object, pod), Validity: decision.Validity,
+		Document: documentOf(q.Object, template, pod), Validity: decision.Validity,
 	}, nil
 }
 
@@ -227,14 +227,24 @@ func (j *Judge) followProfile(pod *effective.Result, q Question, template map[st
 	}
 }
 
-// documentOf is the object together with the Pod that it borrows.
-func documentOf(object map[string]any, pod effective.Result) map[string]any {
+// documentOf is the object together with the Pod and the volumes that it borrows.
+func documentOf(object, template map[string]any, pod effective.Result) map[string]any {
 	if pod.Path != effective.PathTemplate {
 		return object
 	}
 	document := maps.Clone(object)
-	document["template"] = map[string]any{"spec": map[string]any{"podTemplate": pod.Pod}}
+	spec := map[string]any{"podTemplate": pod.Pod}
+	if given := objectAt(template, "spec")["volumeClaimTemplates"]; given != nil {
+		spec["volumeClaimTemplates"] = given
+	}
+	document["template"] = map[string]any{"spec": spec}
 	return document
+}
+
+// objectAt is a member that is an object, nil when there is none.
+func objectAt(object map[string]any, name string) map[string]any {
+	member, _ := object[name].(map[string]any)
+	return member
 }
 
 // asJSON is the tier as rules see it. A tier that nobody defined is none, and the

@@ -5,6 +5,8 @@ package judge
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -196,4 +198,48 @@ type nodeless struct{ world }
 
 func (nodeless) RuntimeClasses(context.Context) (RuntimeClasses, error) {
 	return RuntimeClasses{Existing: sets.New("gvisor", "kata"), Usable: sets.New[string](), Free: sets.New[string]()}, nil
+}
+
+// Sandboxes of a pool, and those of its claims, get the volumes of the template, which was stored when other rules held.
+func TestAPoolAndAClaimAreJudgedByTheVolumesOfTheTemplate(t *testing.T) {
+	bound := map[string]any{"spec": map[string]any{
+		"podTemplate": map[string]any{"spec": hardened()},
+		"volumeClaimTemplates": []any{map[string]any{
+			"metadata": map[string]any{"name": "data"}, "spec": map[string]any{"volumeName": "pv-of-another-tenant"},
+		}},
+	}}
+	pool := map[string]any{"metadata": map[string]any{"name": "pool"}, "spec": map[string]any{"replicas": 1, "sandboxTemplateRef": map[string]any{"name": "template"}}}
+	claim := map[string]any{"metadata": map[string]any{"name": "claim"}, "spec": map[string]any{"warmPoolRef": map[string]any{"name": "pool"}}}
+	j := judgeOf(library(t), "open")
+	j.Lookup = shelf{Lookup: j.Lookup, pool: pool, template: bound}
+	facts, err := j.Facts(t.Context(), "team")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, object := range map[string]map[string]any{"SandboxWarmPool": pool, "SandboxClaim": claim} {
+		judged, err := j.Submitted(t.Context(), Question{Operation: OperationCreate, Kind: kind, Namespace: "team", Name: "x", Object: object}, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(judged.Findings, func(f engine.Finding) bool { return f.Rule == "volume-binding" })
+		if at < 0 || judged.Findings[at].Enforcement != engine.Deny || judged.Findings[at].Field != "template.spec.volumeClaimTemplates[0].spec.volumeName" {
+			t.Errorf("%s: findings %+v, want that the volume is refused", kind, judged.Findings)
+			continue
+		}
+		if got := identity(judged.Findings[at], judged.Document); !strings.Contains(got, "volumeClaimTemplates[data]") {
+			t.Errorf("%s: the finding is known by %q, want the name of the volume in it", kind, got)
+		}
+	}
+}
+
+// shelf has one pool and one template.
+type shelf struct {
+	Lookup
+	pool, template map[string]any
+}
+
+func (s shelf) Pool(context.Context, string, string) (map[string]any, error) { return s.pool, nil }
+
+func (s shelf) Template(context.Context, string, string) (map[string]any, error) {
+	return s.template, nil
 }

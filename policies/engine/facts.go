@@ -52,7 +52,10 @@ func (r *reader) factsOf(in Input) (*facts, error) {
 	if err := f.ofMetadata(in); err != nil {
 		return nil, err
 	}
-	return f, f.ofClaims(in.Object)
+	if err := f.ofClaims("", in.Object); err != nil {
+		return nil, err
+	}
+	return f, f.ofClaims("template.", in.Template)
 }
 
 func (f *facts) addTo(fields map[string]any) {
@@ -151,15 +154,15 @@ func (f *facts) ofMetadata(in Input) error {
 	return nil
 }
 
-// ofClaims reads the volume claim templates of the object.
-func (f *facts) ofClaims(object map[string]any) error {
+// ofClaims reads the volume claim templates of the object, and of the template that it borrows from.
+func (f *facts) ofClaims(prefix string, object map[string]any) error {
 	templates := objectAt(object, "spec")["volumeClaimTemplates"]
 	value, err := f.convert(templates)
 	if err != nil {
 		return err
 	}
 	each(templates, value, func(index string, template map[string]any, value *ast.Term) {
-		f.claim(f.reader.path("spec.volumeClaimTemplates[", index, "].spec"), objectAt(template, "spec"), memberOf(value, "spec"))
+		f.claim(f.reader.path(prefix, "spec.volumeClaimTemplates[", index, "].spec"), objectAt(template, "spec"), memberOf(value, "spec"))
 	})
 	return nil
 }

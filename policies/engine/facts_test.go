@@ -75,6 +75,8 @@ var objectTexts = []string{
 	`{"spec": {"podTemplate": {"spec": {"volumes": [{"image": {"reference": "a:1"}}, {"ephemeral": {}}, {"ephemeral": {"volumeClaimTemplate": {"spec": {"a": 1}}}}]}}}}`,
 	`{"spec": {"volumeClaimTemplates": [null, {"spec": {"resources": {"requests": {"storage": "lots"}}}}, "x"]}}`,
 	`{"spec": {"volumeClaimTemplates": {"a": {"spec": null}}, "podTemplate": {"spec": {"volumes": {"b": {"emptyDir": {"sizeLimit": "1Gi"}}}}}}}`,
+	`{"template": {"spec": {"volumeClaimTemplates": [{"spec": {"resources": {"requests": {"storage": "1Gi"}}}}, 7]}}, "spec": {"volumeClaimTemplates": [{"spec": {}}]}}`,
+	`{"template": {"spec": {"volumeClaimTemplates": {"a": {"spec": {"accessModes": ["ReadWriteMany"]}}}}}}`,
 	`{"spec": {"podTemplate": {"metadata": {"annotations": {"a": "ä", "b": 1, "c": null}}, "spec": {"containers": [{"env": [1, {}], "command": ["sh", 1], "args": {"a": "bc"}}, {"env": "x", "args": "x"}]}}}}`,
 	`{"spec": {"podTemplate": {"spec": {"containers": [{"resources": {"limits": {"cpu": 1, "a": "x"}}}, {"resources": {"limits": {"cpu": "500m"}}}],
 		"initContainers": [{"restartPolicy": "Always", "resources": {"limits": {"cpu": "100m", "b": 2}}}, {"resources": {"limits": {"cpu": 7}}}, {"resources": {"limits": {"c": -1}}}],
@@ -92,7 +94,7 @@ func checkFacts(tb testing.TB, query rego.PreparedEvalQuery, text string) {
 		return
 	}
 	fields, err := newReader().inputFields(Input{
-		Kind: KindSandbox, Object: object, Pod: objectAt(objectAt(object, "spec"), "podTemplate"), Now: time.Unix(0, 0),
+		Kind: KindSandbox, Object: object, Pod: objectAt(objectAt(object, "spec"), "podTemplate"), Template: objectAt(object, "template"), Now: time.Unix(0, 0),
 	})
 	if err != nil {
 		return
@@ -126,7 +128,7 @@ func FuzzFacts(f *testing.F) {
 }
 
 var imageTexts = []string{
-	"python", "python:3.12-slim", "team/agent", "docker.io/python", "index.docker.io/python:1", "DOCKER.IO/team/agent", "localhost/a",
+	"python", "python:3.12-slim", "team/agent", "docker.io/python", "index.docker.io/python:1", "DOCKER.IO/team/agent", "DOCKER.IO/python", "Index.docker.io/python", "localhost/a",
 	"localhost:5000/a:2", "agent:5000", "registry.example.com/a/b/c", "Registry.Example.com/a", "[fd00::1]:5000/a:1", "10.0.0.1/a",
 	"python@sha256:" + sha, "a.b/c:1@sha256:" + sha, "python@sha256:0123", "", " python", "python\n", "Python", "a//b", "a/", "/a", "a:", "a:1:2",
 	"my_registry.example.com/a", "a.b./c", sha, "a@" + sha, "pythоn", "a__b/c", "a___b", "a..b", "a-.b", "docker.io", "docker.io/", "a.b:x/c",
@@ -156,14 +158,16 @@ func checkImage(tb testing.TB, query rego.PreparedEvalQuery, text string) {
 	checkAgainstEngines(tb, text, value.(map[string]any))
 }
 
-// checkAgainstEngines holds that what we read as a reference they read the same way. We refuse more: hosts in
-// another form than their own, and digests of algorithms that nobody checks.
+// checkAgainstEngines holds that what we read as a reference they read the same way, and that what they read we do.
 func checkAgainstEngines(tb testing.TB, text string, ours map[string]any) {
 	tb.Helper()
+	parsed, err := reference.ParseNormalizedNamed(text)
 	if ours["error"] != nil {
+		if err == nil && !refusedOnPurpose(parsed) {
+			tb.Errorf("%q is a reference to them and none to us", text)
+		}
 		return
 	}
-	parsed, err := reference.ParseNormalizedNamed(text)
 	if host, rest, ok := strings.Cut(text, "/"); err != nil && ok && isASCII(host) {
 		parsed, err = reference.ParseNormalizedNamed(strings.ToLower(host) + "/" + rest)
 	}
@@ -172,7 +176,7 @@ func checkAgainstEngines(tb testing.TB, text string, ours map[string]any) {
 		return
 	}
 	host := strings.ToLower(reference.Domain(parsed))
-	if host == "index.docker.io" {
+	if host == olderRegistry {
 		host = defaultRegistry
 	}
 	theirs := map[string]any{"registry": host, "repository": host + "/" + reference.Path(parsed), "tag": "", "digest": ""}
@@ -185,6 +189,13 @@ func checkAgainstEngines(tb testing.TB, text string, ours map[string]any) {
 	if diff := cmp.Diff(theirs, ours); diff != "" {
 		tb.Errorf("%q (-theirs +ours):\n%s", text, diff)
 	}
+}
+
+// refusedOnPurpose says whether a reference has a digest of an algorithm that nobody checks, or names a registry that
+// is no host, which they then take for a part of the path.
+func refusedOnPurpose(parsed reference.Named) bool {
+	digested, ok := parsed.(reference.Digested)
+	return ok && !digestGrammar.MatchString(string(digested.Digest())) || reference.Domain(parsed) == ""
 }
 
 func isASCII(text string) bool {

@@ -6,6 +6,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,5 +115,90 @@ func TestHostileModulesAreRefused(t *testing.T) {
 				t.Fatalf("want one broken module because of %q, got %s", tc.reason, show(t, report.Broken))
 			}
 		})
+	}
+}
+
+// Expressions are matched in time that grows with the text only, and those that would grow are refused; neither takes
+// the memory or the time of the other rules.
+func TestHugeExpressions(t *testing.T) {
+	const most = 256 << 20
+	words := make([]string, 20000)
+	for i := range words {
+		words[i] = fmt.Sprintf("word%d", i)
+	}
+	cases := map[string]struct {
+		pattern, text string
+		// want is a part of the finding's message: the rule's own, or that of its failure.
+		want string
+	}{
+		"repeats within repeats":         {`((a{100}){100}){100}`, "a", "regex.match"},
+		"a repeat beyond what is served": {`a{100000}`, "a", "regex.match"},
+		"brackets without end":           {strings.Repeat("(", 50000), "a", "regex.match"},
+		"one of twenty thousand words":   {"^(" + strings.Join(words, "|") + ")$", "word19999", "it matches"},
+		"repeats that others backtrack":  {`^(x+x+)+y`, strings.Repeat("x", 200000) + "y", "it matches"},
+		"repeats without a match":        {`^(x+x+)+y`, strings.Repeat("x", 200000), "it does not"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			body := fmt.Sprintf("matches if regex.match(%q, %q)\n\ndeny contains \"it matches\" if matches\n\ndeny contains \"it does not\" if not matches\n", tc.pattern, tc.text)
+			e := newEngine(t, engine.WithBudget(time.Minute, time.Second))
+			if report := loadAlone(t, e, ruleFile("a", body)); len(report.Broken) > 0 {
+				t.Fatal(show(t, report))
+			}
+			in := requestOf(t)
+			cost := allocated(func() {
+				if d := e.Evaluate(context.Background(), in); !d.Denied() || !strings.Contains(show(t, d), tc.want) {
+					t.Errorf("want %q, got %.500s", tc.want, show(t, d))
+				}
+			})
+			if cost > most {
+				t.Errorf("it took %d MB, want at most %d", cost>>20, most>>20)
+			}
+		})
+	}
+}
+
+// What a rule prints goes nowhere: it neither decides nor fails, and where it would keep a rule from deciding because what
+// it prints is undefined, it does not.
+func TestPrintDoesNothing(t *testing.T) {
+	for name, line := range map[string]string{
+		"a text": `print("here")`, "something undefined": `print(input.object.spec.shutdownTime)`, "an error": `print(to_number("x"))`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			if report := loadAlone(t, e, ruleFile("a", "deny contains \"x\" if {\n\t"+line+"\n\tinput.kind == \"Sandbox\"\n}\n")); len(report.Broken) > 0 {
+				t.Fatal(show(t, report))
+			}
+			d := e.Evaluate(context.Background(), requestOf(t))
+			if len(d.Findings) != 1 || d.Findings[0].Message != "x" {
+				t.Errorf("want the finding of the rule alone, got %s", show(t, d))
+			}
+		})
+	}
+}
+
+// As many rules as a ConfigMap may hold are in force together, and one of them that breaks breaks no other.
+func TestTwoHundredModulesOfOneConfigMap(t *testing.T) {
+	const many = 200
+	e, modules := newEngine(t), copies(many)
+	if report := load(t, e, "", modules...); len(report.Broken) > 0 || report.Rules < many {
+		t.Fatal(show(t, report))
+	}
+	d := e.Evaluate(context.Background(), requestOf(t, "containers: [{name: a, image: 'a:1', securityContext: {privileged: true}}]"))
+	found := map[string]bool{}
+	for _, f := range d.Findings {
+		if f.Failure {
+			t.Errorf("a rule failed: %s", show(t, f))
+		}
+		found[f.Rule] = true
+	}
+	for i := range many {
+		if id := fmt.Sprintf("extra%d", i); !slices.Contains(d.Evaluated, id) || !found[id] {
+			t.Errorf("rule %s did not judge", id)
+		}
+	}
+	modules[0] = ruleFile("extra0", "deny contains")
+	if report := load(t, e, "", modules...); len(report.Broken) != 1 || report.Broken[0].Rule != "extra0" || report.Rules < many {
+		t.Errorf("with one that is broken: %s", show(t, report))
 	}
 }

@@ -22,6 +22,7 @@ var (
 
 const (
 	defaultRegistry = "docker.io"
+	olderRegistry   = "index.docker.io"
 	// maxImagePath is what registries allow, in bytes.
 	maxImagePath = 255
 )
@@ -53,7 +54,8 @@ func splitImage(name string) (host, path string) {
 	if first, rest, ok := strings.Cut(name, "/"); ok && namesRegistry(first) {
 		host, path = first, rest
 	}
-	if canonicalRegistry(host) == defaultRegistry && !strings.Contains(path, "/") {
+	// Container engines fill in the path for the host in lower case only.
+	if official := host == defaultRegistry || host == olderRegistry; official && !strings.Contains(path, "/") {
 		path = "library/" + path
 	}
 	return host, path
@@ -65,7 +67,7 @@ func namesRegistry(segment string) bool {
 
 func canonicalRegistry(host string) string {
 	host = strings.ToLower(host)
-	if host == "index.docker.io" {
+	if host == olderRegistry {
 		return defaultRegistry
 	}
 	return host

@@ -85,7 +85,7 @@ known_digest(digest) if regex.match(`^(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}
 normalised(name) := {"host": first, "registry": canonical(lower(first)), "path": path} if {
 	[first, rest] := split_first(name)
 	names_registry(first)
-	path := official(canonical(lower(first)), rest)
+	path := official(canonical(first), rest)
 } else := {"host": "docker.io", "registry": "docker.io", "path": official("docker.io", name)}
 
 split_first(name) := [substring(name, 0, at), substring(name, at + 1, -1)] if {

@@ -21,6 +21,10 @@ metadata := input.pod.metadata if {
 object_spec := object.get(input, ["object", "spec"], {})
 
 # METADATA
+# description: The spec of the template that a pool or claim borrows from.
+template_spec := object.get(input, ["template", "spec"], {})
+
+# METADATA
 # description: Path of the Pod template within the object, for example spec.podTemplate.
 prefix := input.pod_path if {
 	is_string(input.pod_path)

@@ -83,7 +83,7 @@ requested := input.requested if {
 	is_object(input.requested)
 } else := {path: milli |
 	some path, spec in volumes.claims
-	written := values.given_or(spec, ["resources", "requests", "storage"], "")
+	written := values.given_or(spec, ["resources", "requests", "storage"], null)
 	milli := object.get(at(sprintf("%s.resources.requests.storage", [path]), written), "milli", 0)
 }
 

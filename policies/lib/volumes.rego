@@ -31,8 +31,8 @@ label(volume) := sprintf("volume %q", [name]) if {
 
 # METADATA
 # description: >-
-#   Specs of PersistentVolumeClaims that the object makes, by field path: its volumeClaimTemplates and
-#   those within ephemeral volumes. The server lists them beforehand in input.claims; without that the same
+#   Specs of PersistentVolumeClaims that the object makes, by field path: its volumeClaimTemplates, those of the
+#   template that it borrows from, and those within ephemeral volumes. The server lists them beforehand in input.claims; without that the same
 #   answer is computed here.
 claims := input.claims if {
 	is_object(input.claims)
@@ -43,6 +43,19 @@ own_claims[path] := spec if {
 	path := sprintf("spec.volumeClaimTemplates[%v].spec", [index])
 	spec := values.object_at(template, ["spec"])
 }
+
+# The Sandboxes of a pool and those of its claims get the volumes of the template.
+own_claims[path] := spec if {
+	some index, template in pods.template_spec.volumeClaimTemplates
+	path := sprintf("template.spec.volumeClaimTemplates[%v].spec", [index])
+	spec := values.object_at(template, ["spec"])
+}
+
+# METADATA
+# description: Where the volumeClaimTemplates stand that the object brings or borrows.
+templates_field := "template.spec.volumeClaimTemplates" if {
+	input.kind in {"SandboxWarmPool", "SandboxClaim"}
+} else := "spec.volumeClaimTemplates"
 
 ephemeral_claims[path] := spec if {
 	some volume_path, volume in by_path

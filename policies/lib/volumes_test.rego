@@ -31,6 +31,29 @@ test_claims_of_the_object_and_of_ephemeral_volumes if {
 	} with input as request
 }
 
+test_claims_of_the_template_that_an_object_borrows_from if {
+	request := {
+		"kind": "SandboxClaim",
+		"object": {"spec": {"volumeClaimTemplates": [{"spec": {"volumeName": "x"}}]}},
+		"template": {"spec": {"volumeClaimTemplates": [null, {"spec": {"volumeName": "y"}}]}},
+	}
+	volumes.claims == {
+		"spec.volumeClaimTemplates[0].spec": {"volumeName": "x"},
+		"template.spec.volumeClaimTemplates[0].spec": {},
+		"template.spec.volumeClaimTemplates[1].spec": {"volumeName": "y"},
+	} with input as request
+}
+
+test_where_the_templates_of_volumes_stand[kind] if {
+	some kind, field in {
+		"Sandbox": "spec.volumeClaimTemplates",
+		"SandboxTemplate": "spec.volumeClaimTemplates",
+		"SandboxWarmPool": "template.spec.volumeClaimTemplates",
+		"SandboxClaim": "template.spec.volumeClaimTemplates",
+	}
+	volumes.templates_field == field with input as {"kind": kind}
+}
+
 test_the_servers_lists_are_used if {
 	volumes.by_path == {"a": {"name": "b"}} with input as {"volumes": {"a": {"name": "b"}}}
 	volumes.claims == {"a": {"volumeName": "b"}} with input as {"claims": {"a": {"volumeName": "b"}}}

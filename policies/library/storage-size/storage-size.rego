@@ -50,7 +50,7 @@ deny contains finding if {
 	sizes.of_pod.requested > most.maxTotal
 	finding := {
 		"message": sprintf("the volumes together are larger than %s", [given.maxTotal]),
-		"field": "spec.volumeClaimTemplates",
+		"field": volumes.templates_field,
 		"value": "",
 	}
 }
@@ -60,7 +60,7 @@ deny contains finding if {
 	number > given.maxCount
 	finding := {
 		"message": sprintf("there are %d volumes, at most %d are allowed", [number, given.maxCount]),
-		"field": "spec.volumeClaimTemplates",
+		"field": volumes.templates_field,
 		"value": number,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
@@ -32,6 +35,8 @@ type Audit struct {
 	mu     sync.Mutex
 	offset int64
 	events []auditv1.Event
+	// unanswered are the writes that were asked for and have no answer in the log yet.
+	unanswered sets.Set[types.UID]
 }
 
 // Filter picks requests; an empty field picks all.
@@ -146,23 +151,28 @@ func (a *Audit) First(filter Filter, writes ...string) (time.Time, error) {
 	return first, nil
 }
 
-// Settle waits until the log has everything that was answered before it was called.
+// Settle waits until the log has everything that was answered before it was called, and
+// the answers of all writes that had begun: what a write has done can be seen before.
 func (a *Audit) Settle(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	marker := fmt.Sprintf("/version?settle=%p", client)
+	marker := "/version?settle=" + rand.Text()
 	if err := client.Discovery().RESTClient().Get().RequestURI(marker).Do(ctx).Error(); err != nil {
 		return fmt.Errorf("ask for the marker: %w", err)
 	}
+	var begun sets.Set[types.UID]
 	return wait.PollUntilContextTimeout(ctx, pollInterval, startPatience, true, func(context.Context) (bool, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if err := a.read(); err != nil {
 			return false, err
 		}
-		return slices.ContainsFunc(a.events, func(e auditv1.Event) bool { return e.RequestURI == marker }), nil
+		if begun == nil && slices.ContainsFunc(a.events, func(e auditv1.Event) bool { return e.RequestURI == marker }) {
+			begun = a.unanswered.Clone()
+		}
+		return begun != nil && a.unanswered.Intersection(begun).Len() == 0, nil
 	})
 }
 
@@ -190,9 +200,24 @@ func (a *Audit) read() error {
 		if err := json.Unmarshal(bytes.TrimSpace(line), &event); err != nil {
 			return fmt.Errorf("audit log: %w", err)
 		}
-		if event.Stage == auditv1.StageResponseComplete && (isWrite(&event) || event.ObjectRef == nil) {
-			a.events = append(a.events, event)
+		a.take(&event)
+	}
+}
+
+// take takes in one event.
+func (a *Audit) take(event *auditv1.Event) {
+	if isWrite(event) {
+		if a.unanswered == nil {
+			a.unanswered = sets.New[types.UID]()
 		}
+		if event.Stage == auditv1.StageRequestReceived {
+			a.unanswered.Insert(event.AuditID)
+			return
+		}
+		a.unanswered.Delete(event.AuditID)
+	}
+	if event.Stage == auditv1.StageResponseComplete && (isWrite(event) || event.ObjectRef == nil) {
+		a.events = append(a.events, *event)
 	}
 }
 

@@ -31,8 +31,9 @@ const (
 
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived]
-rules: [{level: Metadata}]
+rules:
+  - {level: Metadata, verbs: [create, update, patch, delete, deletecollection]}
+  - {level: Metadata, omitStages: [RequestReceived]}
 `
 
 // Options change how a Server is started. The zero value is what tests want.

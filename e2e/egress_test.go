@@ -136,7 +136,7 @@ func answers(ctx context.Context, t *testing.T, pod client.ObjectKey, targets []
 
 // Only the router reaches a Sandbox: not a Pod of another namespace that wears its
 // labels, by either family of addresses.
-func TestNobodyPassesForTheRouter(t *testing.T) {
+func TestNobodyPassesForTheRouter(t *testing.T) { //nolint:tparallel // Its Pods serve all its questions.
 	t.Parallel()
 	ctx := t.Context()
 	ns, foreign := cluster.Namespace(ctx, t), cluster.Namespace(ctx, t)

@@ -35,7 +35,7 @@ var forged = "podTemplate:\n    metadata: {labels: {" + keys.EgressProfile + ": 
 
 // A tenant who may do what the chart's roles let him, in a tier that allows names only,
 // tries everything to reach more: what is admitted gets him nothing, the rest is refused.
-func TestHostileTenantReachesNoMoreThanHisTierAllows(t *testing.T) {
+func TestHostileTenantReachesNoMoreThanHisTierAllows(t *testing.T) { //nolint:tparallel // Its parts build on one another.
 	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t, keys.Tier, "restricted")

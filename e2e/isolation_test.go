@@ -41,7 +41,7 @@ const (
 // Code in a Sandbox reaches the internet and the cluster's DNS, and neither another
 // Pod nor the cloud's metadata. An ordinary Pod beside it reaches them all: what is
 // blocked is blocked by enforcement.
-func TestSandboxReachesWhatItMayAndNothingElse(t *testing.T) {
+func TestSandboxReachesWhatItMayAndNothingElse(t *testing.T) { //nolint:tparallel // One Pod asks them all.
 	t.Parallel()
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)

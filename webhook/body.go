@@ -46,7 +46,7 @@ func bounded(path string, next http.Handler) http.Handler {
 			return
 		case !json.Valid(body):
 			// The decoder would take it for YAML, of which aliases make much of little.
-			http.Error(w, fmt.Sprintf("%s: the request is no JSON", us), http.StatusBadRequest)
+			http.Error(w, us+": the request is no JSON", http.StatusBadRequest)
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))

@@ -122,10 +122,10 @@ func (a *Auditor) SetupWithManager(ctx context.Context, mgr ctrl.Manager, regist
 func (a *Auditor) follow(ctx context.Context, mgr ctrl.Manager) error {
 	for object, handle := range map[client.Object]toolscache.ResourceEventHandler{
 		&agentsv1beta1.Sandbox{}:             toolscache.ResourceEventHandlerFuncs{DeleteFunc: a.dropped},
-		&corev1.Namespace{}:                  a.dataEvents(engine.DataNamespaces, relabelled),
-		&nodev1.RuntimeClass{}:               a.dataEvents(engine.DataRuntimeClasses, matters),
-		&extensionsv1beta1.SandboxTemplate{}: a.dataEvents(engine.DataTemplates, matters),
-		&extensionsv1beta1.SandboxWarmPool{}: a.dataEvents(engine.DataPools, matters),
+		&corev1.Namespace{}:                  a.dataEvents(ctx, engine.DataNamespaces, relabelled),
+		&nodev1.RuntimeClass{}:               a.dataEvents(ctx, engine.DataRuntimeClasses, matters),
+		&extensionsv1beta1.SandboxTemplate{}: a.dataEvents(ctx, engine.DataTemplates, matters),
+		&extensionsv1beta1.SandboxWarmPool{}: a.dataEvents(ctx, engine.DataPools, matters),
 	} {
 		informer, err := mgr.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false))
 		if err != nil {

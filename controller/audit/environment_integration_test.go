@@ -269,9 +269,9 @@ func makeSandbox(name string, edits ...func(*corev1.PodSpec)) *agentsv1beta1.San
 	return made
 }
 
-// templateOf is a template of such Sandboxes.
-func templateOf(name string) *extensionsv1beta1.SandboxTemplate {
-	made := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: name}}
+// makeTemplate is a template of such Sandboxes.
+func makeTemplate() *extensionsv1beta1.SandboxTemplate {
+	made := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: "template"}}
 	made.Spec.PodTemplate.Spec = makeSandbox("").Spec.PodTemplate.Spec
 	return made
 }

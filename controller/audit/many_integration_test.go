@@ -126,7 +126,7 @@ func (e *environment) audited(count int) {
 // the rest claims of a pool.
 func (e *environment) store(count int) {
 	e.Helper()
-	e.Create(templateOf("template"), poolOfTemplate())
+	e.Create(makeTemplate(), poolOfTemplate())
 	group, ctx := errgroup.WithContext(e.Context())
 	group.SetLimit(32)
 	for i := range count - 2 {

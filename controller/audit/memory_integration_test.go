@@ -57,7 +57,7 @@ func (e *environment) exemptUntil(end time.Time) map[string]string {
 // What is remembered of a Sandbox that waits is the same verdict again, and no longer than
 // what it rests on: nothing else has to be asked, and nothing tells when a day is over.
 func TestAVerdictIsRememberedAsLongAsWhatItRestsOn(t *testing.T) {
-	template := templateOf("template")
+	template := makeTemplate()
 	cases := map[string]struct {
 		policies func(e *environment) map[string]string
 		change   func(e *environment)
@@ -147,7 +147,7 @@ func (e *environment) judged(sandbox *agentsv1beta1.Sandbox, want verdict.State)
 func TestNoClaimGetsAWaitingSandboxWhoseExemptionEnded(t *testing.T) {
 	e := newEnvironment(t, withPools)
 	e.configure(e.exemptUntil(e.Clock.Now()))
-	e.pool(2, "old")
+	e.pool(2)
 	e.filled(2)
 	if got := e.launched("before", false); got != "warm" {
 		t.Errorf("the claim under the exemption had a %s start, want a warm one", got)
@@ -197,7 +197,7 @@ func (w *witness) Of(ctx context.Context, sandbox *agentsv1beta1.Sandbox) verdic
 func TestClaimsInFlightWhileARuleChangesGetNothingThatItRefuses(t *testing.T) {
 	const streams, before, after = 2, 8, 3
 	e := newEnvironment(t, withPools)
-	e.pool(8, "old")
+	e.pool(8)
 	e.filled(8)
 	changed := make(chan struct{})
 	var group errgroup.Group

@@ -83,11 +83,11 @@ func withPools(e *environment) {
 	}
 }
 
-// pool makes a pool of a template with an image of that tag.
-func (e *environment) pool(replicas int32, tag string) {
+// pool makes a pool of a template with an image of the tag "old".
+func (e *environment) pool(replicas int32) {
 	e.Helper()
-	template := templateOf("template")
-	template.Spec.PodTemplate.Spec.Containers[0].Image = "registry.example.com/main:" + tag
+	template := makeTemplate()
+	template.Spec.PodTemplate.Spec.Containers[0].Image = "registry.example.com/main:old"
 	pool := poolOfTemplate()
 	pool.Spec.Replicas = &replicas
 	e.Create(template, pool)
@@ -179,7 +179,7 @@ func TestNoClaimGetsAWaitingSandboxThatTodaysRulesRefuse(t *testing.T) {
 	for seed := range apiserver.Seeds(t, 1) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			e := newEnvironment(t, withPools)
-			e.pool(3, "old")
+			e.pool(3)
 			e.filled(3)
 			e.claimWhileTheRuleComesAndGoes(rand.New(rand.NewPCG(seed, 0)))
 		})
@@ -218,7 +218,7 @@ func (e *environment) claimWhileTheRuleComesAndGoes(random *rand.Rand) {
 // in a grace period where the pool is small. The claim that comes gets the new one.
 func TestRefusedMembersAreReplacedAtABoundedPace(t *testing.T) {
 	e := newEnvironment(t, withPools)
-	e.pool(3, "old")
+	e.pool(3)
 	before := e.filled(3)
 	apiserver.Change(e.Environment, "template", &extensionsv1beta1.SandboxTemplate{}, func(t *extensionsv1beta1.SandboxTemplate) {
 		t.Spec.PodTemplate.Spec.Containers[0].Image = "registry.example.com/main:new"

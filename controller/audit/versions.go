@@ -5,6 +5,7 @@ package audit
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,9 +55,7 @@ func (v *versions) of(namespace string) vintage {
 	defer v.mu.Unlock()
 	now := vintage{}
 	for _, known := range []map[engine.Data]uint64{v.everywhere, v.within[namespace]} {
-		for data, version := range known {
-			now[data] = version
-		}
+		maps.Copy(now, known)
 	}
 	return now
 }
@@ -70,13 +69,13 @@ func (v *versions) drop(namespace string) {
 
 // dataEvents note that what rules may read of the cluster is another now: that an object
 // came, went, or changed in a way that matters.
-func (a *Auditor) dataEvents(data engine.Data, matters func(before, after client.Object) bool) toolscache.ResourceEventHandler {
+func (a *Auditor) dataEvents(ctx context.Context, data engine.Data, matters func(before, after client.Object) bool) toolscache.ResourceEventHandler {
 	changed := func(object any) {
 		if gone, isTombstone := object.(toolscache.DeletedFinalStateUnknown); isTombstone {
 			object = gone.Obj
 		}
 		if of, isObject := object.(client.Object); isObject {
-			a.dataChanged(data, of)
+			a.dataChanged(ctx, data, of)
 		}
 	}
 	return toolscache.ResourceEventHandlerDetailedFuncs{
@@ -90,7 +89,7 @@ func (a *Auditor) dataEvents(data engine.Data, matters func(before, after client
 			one, isObject := before.(client.Object)
 			other, areObjects := after.(client.Object)
 			if isObject && areObjects && matters(one, other) {
-				a.dataChanged(data, other)
+				a.dataChanged(ctx, data, other)
 			}
 		},
 	}
@@ -99,12 +98,12 @@ func (a *Auditor) dataEvents(data engine.Data, matters func(before, after client
 // dataChanged tells everybody whose verdicts may be other ones now. Templates and pools are
 // read in their own namespace only. A namespace and the RuntimeClasses matter even where no rule reads
 // them as data.
-func (a *Auditor) dataChanged(data engine.Data, object client.Object) {
+func (a *Auditor) dataChanged(ctx context.Context, data engine.Data, object client.Object) {
 	r := a.reconciler
 	r.versions.changed(data, object.GetNamespace())
 	if r.engine.Reads(data) {
 		a.members.changed(object.GetNamespace())
-		a.wake(object.GetNamespace())
+		a.wake(ctx, object.GetNamespace())
 		return
 	}
 	switch object.(type) {
@@ -117,9 +116,9 @@ func (a *Auditor) dataChanged(data engine.Data, object client.Object) {
 
 // wake asks for a pass over a namespace, or with none over all of them, once the change has
 // settled.
-func (a *Auditor) wake(namespace string) {
+func (a *Auditor) wake(ctx context.Context, namespace string) {
 	if namespace == "" {
-		a.wakeAll(context.Background(), a.settle)
+		a.wakeAll(ctx, a.settle)
 		return
 	}
 	a.waker.After(client.ObjectKey{Name: namespace}, a.settle)

@@ -118,17 +118,9 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 		r.giveBack(s, attempt, true)
 		return false, nil
 	}
-	outdated, err := r.outdated(ctx, s, sandbox)
-	if outdated {
-		r.index.WithholdForm(s.poolKey(), formOf(sandbox), s.epoch)
-	}
-	if err != nil || outdated || s.silent {
+	if fits, err = r.fits(ctx, s, attempt, sandbox); err != nil || !fits {
 		r.leaveAlone(s, attempt)
 		return false, err
-	}
-	if !r.admitted(ctx, s, attempt, sandbox) {
-		r.leaveAlone(s, attempt)
-		return false, nil
 	}
 	for sandbox != nil && s.sandbox == nil {
 		if err := r.transfer(ctx, s, attempt, sandbox); err != nil {
@@ -142,6 +134,19 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 		}
 	}
 	return true, nil
+}
+
+// fits says whether today's template, tier and policies let a Sandbox be handed out. What
+// the template no longer describes is withheld from all claims.
+func (r *Reconciler) fits(ctx context.Context, s *scope, attempt adoption, sandbox *agentsv1beta1.Sandbox) (bool, error) {
+	outdated, err := r.outdated(ctx, s, sandbox)
+	if outdated {
+		r.index.WithholdForm(s.poolKey(), formOf(sandbox), s.epoch)
+	}
+	if err != nil || outdated || s.silent {
+		return false, err
+	}
+	return r.admitted(ctx, s, attempt, sandbox), nil
 }
 
 // choosing says whether nothing was decided about a Sandbox before: neither does the

@@ -57,7 +57,7 @@ func anySequence(t *testing.T, seed uint64) {
 	}
 	for turn := range turns {
 		lag.Begin()
-		w.turn(strategies[(int(seed)+turn)%len(strategies)]) //nolint:gosec // a small number
+		w.turn(strategies[(int(seed)+turn)%len(strategies)])
 		lag.Stop()
 		w.settle()
 	}
@@ -97,7 +97,7 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64, edit func(*environment)) *world {
 	t.Helper()
-	w := &world{environment: newEnvironment(t, edit), random: rand.New(rand.NewPCG(seed, 2))} //nolint:gosec // The sequence must be repeatable.
+	w := &world{environment: newEnvironment(t, edit), random: rand.New(rand.NewPCG(seed, 2))}
 	w.nodes = []string{w.node, w.node + "-2"}
 	w.MakeNode(w.nodes[1])
 	for _, node := range w.nodes {

@@ -202,7 +202,7 @@ func (d *decision) removeRefused() {
 		return
 	}
 	d.each(func(m *member) {
-		if m.refused && !(m.ready && d.rolling()) && d.spend() {
+		if m.refused && (!m.ready || !d.rolling()) && d.spend() {
 			d.drop(m)
 		}
 	})

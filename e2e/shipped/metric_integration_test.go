@@ -8,7 +8,6 @@ package shipped
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -73,7 +72,7 @@ func (m *metric) answer(response http.ResponseWriter, request *http.Request) {
 	case strings.HasSuffix(path, "/"+metricName):
 		version["items"] = []any{map[string]any{
 			"metricName": metricName, "metricLabels": map[string]string{},
-			"timestamp": metav1.Now(), "value": fmt.Sprint(m.value.Load()),
+			"timestamp": metav1.Now(), "value": strconv.FormatInt(m.value.Load(), 10),
 		}}
 	case path == "/apis/"+metricsGroup+"/v1beta1":
 		version = map[string]any{"apiVersion": "v1", "kind": "APIResourceList", "groupVersion": metricsGroup + "/v1beta1", "resources": []any{}}
@@ -82,5 +81,10 @@ func (m *metric) answer(response http.ResponseWriter, request *http.Request) {
 		return
 	}
 	response.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(response).Encode(version) // whoever asked may be gone
+	answer, err := json.Marshal(version)
+	if err != nil {
+		http.Error(response, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = response.Write(answer) // whoever asked may be gone
 }

@@ -49,7 +49,7 @@ func (e *environment) kubectl() *kubectl {
 }
 
 func (k *kubectl) run(ctx context.Context, args ...string) error {
-	out, err := exec.CommandContext(ctx, k.program, append(args, "--kubeconfig="+k.kubeconfig)...).CombinedOutput() //nolint:gosec // The test's own words.
+	out, err := exec.CommandContext(ctx, k.program, append(args, "--kubeconfig="+k.kubeconfig)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("kubectl %v: %w: %s", args, err, out)
 	}

@@ -126,6 +126,8 @@ func (e *Environment) newManager(setup Setup) (ctrl.Manager, error) {
 	if setup.Elected != "" {
 		options.LeaderElection, options.LeaderElectionID, options.LeaderElectionNamespace = true, setup.Elected, e.Namespace
 		options.LeaderElectionConfig, options.LeaderElectionReleaseOnCancel = e.server.Config, true
+		// Who ends gives the lead up. Nobody loses it because the machine is busy.
+		options.LeaseDuration, options.RenewDeadline = new(2*hang), new(hang)
 		options.RetryPeriod = new(200 * time.Millisecond)
 	}
 	return ctrl.NewManager(e.connection(setup), options)

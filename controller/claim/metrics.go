@@ -52,7 +52,8 @@ func newMetrics(index *candidates.Index, queued func() int) *metrics {
 			Name: "agent_sandbox_claim_creation_total", Help: "Claims that got a Sandbox.",
 		}, []string{labelNamespace, labelTemplate, labelLaunch, "warmpool_name", "pod_condition", "created_by"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "agent_sandbox_claim_failures_total", Help: "Times that a claim came into trouble, by the reason of its Ready condition, or BindTimeout if it never got a Sandbox.",
+			Name: "agent_sandbox_claim_failures_total",
+			Help: "Times that a claim came into trouble, by the reason of its Ready condition, or BindTimeout if it never got a Sandbox.",
 		}, []string{"reason"}),
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "agent_sandbox_claim_adoption_conflicts_total", Help: "Sandboxes of pools that changed while a claim was taking them.",

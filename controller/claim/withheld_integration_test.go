@@ -25,11 +25,11 @@ func (s *stock) withImage(image string) {
 	apiserver.Change(s.e.Environment, s.template.Name, &template{}, func(t *template) { t.Spec.PodTemplate.Spec.Containers[0].Image = image })
 }
 
-// updatedBy changes the update strategy of the pool.
-func (s *stock) updatedBy(strategy extensionsv1beta1.UpdateStrategyType) {
+// takesStale lets the pool hand out its members as they are.
+func (s *stock) takesStale() {
 	s.e.Helper()
 	apiserver.Change(s.e.Environment, s.pool.Name, &pool{}, func(p *pool) {
-		p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: strategy}
+		p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: extensionsv1beta1.UpdateStrategyOnReplenish}
 	})
 }
 
@@ -70,7 +70,7 @@ func TestMembersThatAreWithheldComeBack(t *testing.T) {
 		"when the strategy takes them as they are": {
 			extensionsv1beta1.UpdateStrategyRollingUpdate,
 			func(s *stock) { s.withImage(newImage) },
-			func(s *stock) { s.updatedBy(extensionsv1beta1.UpdateStrategyOnReplenish) },
+			func(s *stock) { s.takesStale() },
 		},
 		"when the tier takes their RuntimeClass again": {
 			extensionsv1beta1.UpdateStrategyOnReplenish,

@@ -32,20 +32,20 @@ const (
 	countSandboxes corev1.ResourceName = "count/sandboxes.agents.x-k8s.io"
 )
 
-// describe changes the image of the template.
-func (e *environment) describe(image string) {
+// describeLater changes the image of the template.
+func (e *environment) describeLater() {
 	e.Helper()
 	change(e, makeTemplate(), func(template *extensionsv1beta1.SandboxTemplate) {
-		template.Spec.PodTemplate.Spec.Containers[0].Image = image
+		template.Spec.PodTemplate.Spec.Containers[0].Image = laterImage
 	})
 }
 
-// ofImage counts the members of an image.
-func (e *environment) ofImage(image string) int {
+// later counts the members of the later image.
+func (e *environment) later() int {
 	e.Helper()
 	count := 0
 	for _, member := range e.members() {
-		if member.Spec.PodTemplate.Spec.Containers[0].Image == image {
+		if member.Spec.PodTemplate.Spec.Containers[0].Image == laterImage {
 			count++
 		}
 	}
@@ -90,9 +90,9 @@ func TestARollingUpdateWithoutRoomKeepsToItsFloor(t *testing.T) {
 		e.bounded("5")
 		e.Create(makeTemplate(), makePool(5, byStrategy(extensionsv1beta1.UpdateStrategyRollingUpdate)))
 		e.settled(5)
-		e.describe(laterImage)
+		e.describeLater()
 		e.Eventually("all members are new", func() error {
-			if got := e.ofImage(laterImage); got != 5 {
+			if got := e.later(); got != 5 {
 				return fmt.Errorf("%d of %d", got, len(e.members()))
 			}
 			return nil
@@ -110,7 +110,7 @@ func TestARollingUpdateWithoutRoomKeepsToItsFloor(t *testing.T) {
 		e.Create(makeTemplate(), makePool(1, byStrategy(extensionsv1beta1.UpdateStrategyRollingUpdate)))
 		e.settled(1)
 		before := e.members()[0]
-		e.describe(laterImage)
+		e.describeLater()
 		e.Eventually("the pool says that the quota is in the way", func() error {
 			said := meta.FindStatusCondition(e.pool().Status.Conditions, extensionsv1beta1.PoolConditionQuotaExceeded)
 			if said == nil || said.Reason != reasonQuotaExceeded || !strings.Contains(said.Message, "exceeded quota: quota") {
@@ -132,7 +132,7 @@ func TestARollingUpdateWithoutRoomKeepsToItsFloor(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Eventually("the member is new", func() error {
-			if got := e.ofImage(laterImage); got != 1 || len(e.members()) != 1 {
+			if got := e.later(); got != 1 || len(e.members()) != 1 {
 				return fmt.Errorf("%d of %d", got, len(e.members()))
 			}
 			return nil

@@ -28,6 +28,11 @@ type question struct {
 	open []string
 }
 
+// written is the question as one of several for a probe.
+func (q question) written() string {
+	return q.command + ":" + q.target
+}
+
 // Names that a Sandbox may look up, and where it may ask for them besides the cluster's DNS.
 const (
 	clusterName = "kubernetes.default.svc.cluster.local"
@@ -84,15 +89,7 @@ func TestEgressProfiles(t *testing.T) {
 func mustAnswerUnder(ctx context.Context, t *testing.T, ns string, profiles []string, questions map[string]question) {
 	t.Helper()
 	startPod(ctx, t, ns, "control", "sleep")
-	var targets []string
-	for _, q := range questions {
-		targets = append(targets, q.command+":"+q.target)
-	}
-	for what, code := range answers(ctx, t, client.ObjectKey{Namespace: ns, Name: "control"}, targets) {
-		if code != connected {
-			t.Fatalf("an ordinary Pod gets no answer from %s (exit code %d), so the story proves nothing", what, code)
-		}
-	}
+	targets := mustAllAnswer(ctx, t, ns, questions)
 	t.Run("under each profile", func(t *testing.T) {
 		for _, profile := range profiles {
 			t.Run(profile, func(t *testing.T) {
@@ -101,11 +98,27 @@ func mustAnswerUnder(ctx context.Context, t *testing.T, ns string, profiles []st
 				cluster.WaitReady(ctx, t, ns, "workspace-"+profile)
 				got := answers(ctx, t, client.ObjectKey{Namespace: ns, Name: "workspace-" + profile}, targets)
 				for what, q := range questions {
-					t.Run(what, func(t *testing.T) { mustBe(t, got[q.command+":"+q.target], slices.Contains(q.open, profile)) })
+					t.Run(what, func(t *testing.T) { mustBe(t, got[q.written()], slices.Contains(q.open, profile)) })
 				}
 			})
 		}
 	})
+}
+
+// mustAllAnswer wants an answer to every question that the ordinary Pod control asks, and
+// returns the questions as a probe takes them.
+func mustAllAnswer(ctx context.Context, t *testing.T, ns string, questions map[string]question) []string {
+	t.Helper()
+	targets := make([]string, 0, len(questions))
+	for _, q := range questions {
+		targets = append(targets, q.written())
+	}
+	for what, code := range answers(ctx, t, client.ObjectKey{Namespace: ns, Name: "control"}, targets) {
+		if code != connected {
+			t.Fatalf("an ordinary Pod gets no answer from %s (exit code %d), so the story proves nothing", what, code)
+		}
+	}
+	return targets
 }
 
 // answers are the exit codes that a Pod gets from targets, each with its command, when it

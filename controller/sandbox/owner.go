@@ -51,8 +51,8 @@ func (s *scope) mayAdopt(kind string, object metav1.Object) error {
 		return nil
 	}
 	if object.GetLabels()[keys.Adoptable] == "true" {
-		return userErrorf("cannot adopt unowned %s %q: the tier of the namespace allows no adoption, so the label %q (\"true\") hands nothing over: delete it, and ours is made",
-			kind, object.GetName(), keys.Adoptable)
+		return userErrorf("cannot adopt unowned %s %q: the tier of the namespace allows no adoption, so the label %q (\"true\") "+
+			"hands nothing over: delete it, and ours is made", kind, object.GetName(), keys.Adoptable)
 	}
 	return userErrorf("cannot adopt unowned %s %q: missing required pool authorization label (%q) or sandbox tracking label (%q)",
 		kind, object.GetName(), keys.Adoptable, keys.SandboxNameHash)

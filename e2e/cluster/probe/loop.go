@@ -16,6 +16,9 @@ const (
 	loopTimeout = 200 * time.Millisecond
 	// loopPause keeps refused connections from taking the whole processor.
 	loopPause = 5 * time.Millisecond
+	// loopRest is the pause after an answer: a target that is open is only watched, and the
+	// network has others to serve.
+	loopRest = 100 * time.Millisecond
 	// loopEnough is after how many attempts on a target, one after the other, a line says
 	// that they all failed.
 	loopEnough = 5
@@ -46,9 +49,13 @@ func hammer(ctx context.Context, target string, out io.Writer) {
 		if line := known.after(err); line != "" && ctx.Err() == nil {
 			_, _ = fmt.Fprintf(out, line, target, known.attempts)
 		}
+		pause := loopPause
+		if err == nil {
+			pause = loopRest
+		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(loopPause): //nolint:forbidigo // The network keeps real time.
+		case <-time.After(pause): //nolint:forbidigo // The network keeps real time.
 		}
 	}
 }

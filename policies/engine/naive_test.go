@@ -18,6 +18,9 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
+// parametersOfNaive are what a naive engine passes on as it was written.
+var parametersOfNaive = map[string]any{"max": "5", "allowed": []any{}}
+
 // naively asks OPA in the obvious way: a compiler for the module, capabilities given to the query, and whoever has
 // no finding in the set is allowed.
 func naively(tb testing.TB, module string, in engine.Input) (allowed bool) {
@@ -35,7 +38,7 @@ func naively(tb testing.TB, module string, in engine.Input) (allowed bool) {
 		tb.Fatal(err)
 	}
 	results, err := query.Eval(context.Background(), rego.EvalInput(map[string]any{
-		"kind": in.Kind, "object": in.Object, "pod": in.Pod, "operation": in.Operation,
+		"kind": in.Kind, "object": in.Object, "pod": in.Pod, "operation": in.Operation, "parameters": parametersOfNaive,
 	}))
 	if err != nil {
 		tb.Fatal(err)
@@ -80,8 +83,8 @@ func TestWhatANaiveEngineAllows(t *testing.T) {
 	}
 }
 
-// Asking for the strictest level alone, of a template that no apiserver has validated as a Pod, is not enough.
-func TestWhatTheRestrictedLevelAloneAllows(t *testing.T) {
+// Asking for a level alone, of a template that no apiserver has validated as a Pod, is not enough.
+func TestWhatALevelAloneAllows(t *testing.T) {
 	naive, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -90,22 +93,26 @@ func TestWhatTheRestrictedLevelAloneAllows(t *testing.T) {
 	container := func(context string) string {
 		return "containers: [{name: a, image: 'a:1', securityContext: {allowPrivilegeEscalation: false, " + context + "}}]"
 	}
-	cases := map[string][]string{
-		"a hostPath behind a configMap":           {restricted, container("capabilities: {drop: [ALL]}"), "volumes: [{name: a, configMap: {name: a}, hostPath: {path: /}}]"},
-		"a capability under Windows":              {restricted, container("capabilities: {add: [SYS_ADMIN]}"), "os: {name: windows}"},
-		"root in a user namespace":                {"securityContext: {runAsUser: 0, seccompProfile: {type: RuntimeDefault}}", container("capabilities: {drop: [ALL]}"), "hostUsers: false"},
-		"a token of the Kubernetes API in a list": {restricted, container("capabilities: {drop: [ALL]}"), "volumes: [{name: a, projected: {sources: [{serviceAccountToken: {path: a}}]}}]"},
+	cases := map[string]struct {
+		level   api.Level
+		changes []string
+	}{
+		"a hostPath behind a configMap":           {api.LevelRestricted, []string{restricted, container("capabilities: {drop: [ALL]}"), "volumes: [{name: a, configMap: {name: a}, hostPath: {path: /}}]"}},
+		"a capability under Windows":              {api.LevelRestricted, []string{restricted, container("capabilities: {add: [SYS_ADMIN]}"), "os: {name: windows}"}},
+		"an unmasked /proc in a user namespace":   {api.LevelBaseline, []string{restricted, container("capabilities: {drop: [ALL]}, procMount: Unmasked"), "hostUsers: false"}},
+		"root in a user namespace":                {api.LevelRestricted, []string{"securityContext: {runAsUser: 0, seccompProfile: {type: RuntimeDefault}}", container("capabilities: {drop: [ALL]}"), "hostUsers: false"}},
+		"a token of the Kubernetes API in a list": {api.LevelRestricted, []string{restricted, container("capabilities: {drop: [ALL]}"), "volumes: [{name: a, projected: {sources: [{serviceAccountToken: {path: a}}]}}]"}},
 	}
 	library := loaded(t, "")
-	for name, changes := range cases {
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := requestOf(t, changes...)
-			in.Tier = map[string]any{"podSecurity": map[string]any{"deny": "restricted", "version": "v1.37"}}
+			in := requestOf(t, tc.changes...)
+			in.Tier = map[string]any{"podSecurity": map[string]any{"deny": string(tc.level), "version": "v1.37"}}
 			var spec corev1.PodSpec
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(in.Pod["spec"].(map[string]any), &spec); err != nil {
 				t.Fatal(err)
 			}
-			level := api.LevelVersion{Level: api.LevelRestricted, Version: api.MajorMinorVersion(1, 37)}
+			level := api.LevelVersion{Level: tc.level, Version: api.MajorMinorVersion(1, 37)}
 			if got := policy.AggregateCheckResults(naive.EvaluatePod(level, &metav1.ObjectMeta{}, &spec)); !got.Allowed {
 				t.Errorf("the level alone refuses it: %s", got.ForbiddenDetail())
 			}

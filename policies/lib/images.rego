@@ -89,8 +89,8 @@ normalised(name) := {"host": first, "registry": canonical(lower(first)), "path":
 } else := {"host": "docker.io", "registry": "docker.io", "path": official("docker.io", name)}
 
 split_first(name) := [substring(name, 0, at), substring(name, at + 1, -1)] if {
+	contains(name, "/")
 	at := indexof(name, "/")
-	at >= 0
 }
 
 names_registry("localhost")

@@ -13,6 +13,8 @@ references := {
 	"docker.io/python": ["docker.io", "docker.io/library/python", "", ""],
 	"index.docker.io/python:1": ["docker.io", "docker.io/library/python", "1", ""],
 	"DOCKER.IO/team/agent": ["docker.io", "docker.io/team/agent", "", ""],
+	"DOCKER.IO/agent": ["docker.io", "docker.io/agent", "", ""],
+	"a.b": ["docker.io", "docker.io/library/a.b", "", ""],
 	"localhost/agent": ["localhost", "localhost/agent", "", ""],
 	"localhost:5000/agent": ["localhost:5000", "localhost:5000/agent", "", ""],
 	"localhost:5000/agent:2": ["localhost:5000", "localhost:5000/agent", "2", ""],
@@ -42,6 +44,10 @@ test_digests if {
 		"tag": "1",
 		"digest": sha,
 	}
+}
+
+test_what_is_said_of_no_reference if {
+	images.parse("Python") == {"error": "is not an image reference such as python:3.12 or registry.example.com:5000/team/image@sha256:..."}
 }
 
 test_malformed[note] if {

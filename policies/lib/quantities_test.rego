@@ -124,3 +124,31 @@ test_mappings_of_parameters if {
 	quantities.milli_of({"a": "1", "b": "lots", "c": 3}) == {"a": 1000, "b": 0}
 	quantities.milli_of({"a": "1"}) == {"a": 7} with data.known.mappings as {{"a": "1"}: {"a": 7}}
 }
+
+# One of each suffix: text to [milli, bytes].
+suffixes := {
+	"2000000n": [2, 1],
+	"2000u": [2, 1],
+	"2m": [2, 1],
+	"2k": [2000000, 2000],
+	"2M": [2000000000, 2000000],
+	"2G": [2000000000000, 2000000000],
+	"2T": [2000000000000000, 2000000000000],
+	"2P": [2000000000000000000, 2000000000000000],
+	"2E": [2000000000000000000000, 2000000000000000000],
+	"2Ki": [2048000, 2048],
+	"2Mi": [2097152000, 2097152],
+	"2Gi": [2147483648000, 2147483648],
+	"2Ti": [2199023255552000, 2199023255552],
+	"2Pi": [2251799813685248000, 2251799813685248],
+	"2Ei": [2305843009213693952000, 2305843009213693952],
+}
+
+test_every_suffix[text] if {
+	some text, amount in suffixes
+	quantities.parse(text) == {"milli": amount[0], "bytes": amount[1]}
+}
+
+test_what_is_said_of_no_quantity if {
+	quantities.parse("lots") == {"error": "is not a quantity such as 500m, 2, 1.5Gi or 1e3"}
+}

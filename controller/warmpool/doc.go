@@ -14,7 +14,8 @@
 //
 //   - what this process made and has not seen yet counts as a member (memory.go). Names
 //     are chosen here, so that a create whose outcome is unknown is repeated under the
-//     same name until it is known;
+//     same name until it is known. What was made is told from an earlier one of the name,
+//     which the cache may show later, by its UID;
 //   - what others do can only take members away, so that a cache that lags makes the
 //     pool wait and never makes it grow;
 //   - the first pass over a pool in a process asks the apiserver what an earlier process

@@ -156,16 +156,18 @@ func (r *Reconciler) inGrowingBatches(ctx context.Context, s *scope, names []str
 func (r *Reconciler) create(ctx context.Context, s *scope, name string) error {
 	sandbox := s.model.DeepCopy()
 	blueprint.SetName(sandbox, name)
-	s.memory.unseen.put(name, sent{at: s.now, doubtful: true})
+	s.memory.unseen.put(name, sent{at: s.now, doubtful: true, flying: true})
 	err := r.client.Create(ctx, sandbox, fieldOwner)
 	switch {
 	case err == nil:
-		s.memory.unseen.mark(name, sent{at: s.now})
+		s.memory.unseen.made(name, sandbox.UID, s.now)
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.meetExisting(ctx, s, name)
 	case certain(err):
 		s.memory.unseen.remove(name)
+	default:
+		s.memory.unseen.lost(name, s.now)
 	}
 	return err
 }
@@ -177,13 +179,14 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, name string) er
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: s.pool.Namespace, Name: name}, &found)
 	switch {
 	case err == nil && belongs(&found, s.pool):
-		s.memory.unseen.mark(name, sent{at: s.now})
+		s.memory.unseen.made(name, found.UID, s.now)
 		return nil
 	case err == nil, apierrors.IsNotFound(err):
 		s.memory.unseen.remove(name) // a new name is tried in the next pass
 		s.wakeAt(s.now.Add(firstRetry))
 		return nil
 	default:
+		s.memory.unseen.lost(name, s.now)
 		return fmt.Errorf("read Sandbox %q: %w", name, err)
 	}
 }

@@ -96,8 +96,8 @@ func (r *Reconciler) prime(ctx context.Context, s *scope) error {
 		if !belongs(found, s.pool) {
 			continue
 		}
-		s.memory.unseen.put(found.Name, sent{at: s.now})
-		controlled, err := r.controlledInCache(ctx, s.pool.Namespace, found.Name)
+		s.memory.unseen.put(found.Name, sent{at: s.now, uid: found.UID})
+		controlled, err := r.controlledInCache(ctx, found)
 		if err != nil {
 			return err
 		}
@@ -111,13 +111,13 @@ func (r *Reconciler) prime(ctx context.Context, s *scope) error {
 
 // controlledInCache says whether the cache shows that somebody controls a Sandbox. One
 // that it shows as an orphan was adopted since.
-func (r *Reconciler) controlledInCache(ctx context.Context, namespace, name string) (bool, error) {
+func (r *Reconciler) controlledInCache(ctx context.Context, stored *metav1.PartialObjectMetadata) (bool, error) {
 	var found agentsv1beta1.Sandbox
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &found, lookup.Glance)
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(stored), &found, lookup.Glance)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("read Sandbox %q: %w", name, err)
+		return false, fmt.Errorf("read Sandbox %q: %w", stored.Name, err)
 	}
-	return err == nil && metav1.GetControllerOf(&found) != nil, nil
+	return err == nil && found.UID == stored.UID && metav1.GetControllerOf(&found) != nil, nil
 }
 
 func (r *Reconciler) gatherMembers(ctx context.Context, s *scope) error {
@@ -136,7 +136,9 @@ func (r *Reconciler) gatherMembers(ctx context.Context, s *scope) error {
 			removing.Insert(sandbox.UID)
 		}
 		s.members = append(s.members, memberOf(sandbox, asked))
-		delete(s.unseen, sandbox.Name)
+		if entry := s.unseen[sandbox.Name]; entry.uid == "" || entry.uid == sandbox.UID {
+			delete(s.unseen, sandbox.Name)
+		}
 	}
 	s.memory.removing = removing
 	s.rememberReady()
@@ -180,8 +182,8 @@ func (r *Reconciler) settleUnseen(ctx context.Context, s *scope) error {
 		case err != nil:
 			return err
 		case found != nil && belongs(found, s.pool):
-			s.memory.unseen.mark(name, sent{at: s.now})
-			s.unseen[name] = sent{at: s.now}
+			s.memory.unseen.made(name, found.UID, s.now)
+			s.unseen[name] = sent{at: s.now, uid: found.UID}
 		case found == nil && entry.doubtful && s.now.Before(entry.at.Add(doubtFor)):
 			// The request may still be on its way.
 		default:

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -50,14 +51,13 @@ func (m *memories) stocked(key types.NamespacedName) bool {
 	return found && known.claimable.Load() > 0
 }
 
-// seen notes that the cache has shown a Sandbox of that namespace and name, whoever
-// controls it now.
-func (m *memories) seen(namespace, name string) {
+// seen notes that the cache has shown a Sandbox, whoever controls it now.
+func (m *memories) seen(sandbox metav1.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, memory := range m.pools {
-		if key.Namespace == namespace {
-			memory.unseen.remove(name)
+		if key.Namespace == sandbox.GetNamespace() {
+			memory.unseen.seen(sandbox.GetName(), sandbox.GetUID())
 		}
 	}
 }
@@ -135,6 +135,13 @@ type sent struct {
 	at time.Time
 	// doubtful is true when nobody knows whether the apiserver carried it out.
 	doubtful bool
+	// uid is what was made; empty while it is doubtful. One of the same name may have been
+	// made by an earlier try and deleted since, of which the cache tells later still.
+	uid types.UID
+	// flying is true while the request is being answered, and shown is what the cache has
+	// shown of the name meanwhile.
+	flying bool
+	shown  types.UID
 }
 
 // unseen are the creates that the cache does not show yet, by name.
@@ -149,19 +156,43 @@ func (u *unseen) put(name string, s sent) {
 	u.entries[name] = s
 }
 
-// mark changes an entry, unless the cache has shown it meanwhile.
-func (u *unseen) mark(name string, s sent) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if _, there := u.entries[name]; there {
-		u.entries[name] = s
-	}
-}
-
 func (u *unseen) remove(name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.entries, name)
+}
+
+// seen notes that the cache has shown what was made under a name.
+func (u *unseen) seen(name string, uid types.UID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	entry, there := u.entries[name]
+	switch {
+	case !there:
+	case entry.flying:
+		entry.shown = uid
+		u.entries[name] = entry
+	case entry.uid == "", entry.uid == uid:
+		delete(u.entries, name)
+	}
+}
+
+// made notes what the apiserver has under a name, unless the cache has shown that meanwhile.
+func (u *unseen) made(name string, uid types.UID, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if entry, there := u.entries[name]; !there || entry.shown == uid {
+		delete(u.entries, name)
+		return
+	}
+	u.entries[name] = sent{at: now, uid: uid}
+}
+
+// lost notes that the answer to a create was lost.
+func (u *unseen) lost(name string, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.entries[name] = sent{at: now, doubtful: true}
 }
 
 // snapshot copies the entries.

@@ -52,7 +52,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, orphan *agentsv1beta1.
 	}
 	maps.Copy(adopted.Annotations, s.model.Annotations)
 	// It counts from before the request, as one that is made does.
-	entry := sent{at: s.now}
+	entry := sent{at: s.now, uid: orphan.UID}
 	s.memory.unseen.put(orphan.Name, entry)
 	err := r.client.Update(ctx, adopted, fieldOwner)
 	switch {

@@ -194,17 +194,18 @@ func (r *Reconciler) sandboxEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if metav1.GetControllerOf(e.Object) != nil {
-				r.memories.seen(e.Object.GetNamespace(), e.Object.GetName())
+				r.memories.seen(e.Object)
 			}
 			add(ctx, q, e.Object)
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			r.memories.seen(e.Object.GetNamespace(), e.Object.GetName())
+			r.memories.seen(e.Object)
 			add(ctx, q, e.Object)
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if metav1.GetControllerOf(e.ObjectOld) == nil && metav1.GetControllerOf(e.ObjectNew) != nil {
-				r.memories.seen(e.ObjectNew.GetNamespace(), e.ObjectNew.GetName())
+			another := e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || metav1.GetControllerOf(e.ObjectOld) == nil
+			if another && metav1.GetControllerOf(e.ObjectNew) != nil {
+				r.memories.seen(e.ObjectNew)
 			}
 			if matters(e.ObjectOld, e.ObjectNew) {
 				add(ctx, q, e.ObjectOld, e.ObjectNew)

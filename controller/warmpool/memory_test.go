@@ -1,0 +1,46 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package warmpool
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A create counts until the cache has shown what it made. Of one that is repeated because
+// its answer was lost, that is not what the first try made and somebody deleted since.
+func TestACreateCountsUntilWhatItMadeIsShown(t *testing.T) {
+	sends := func(u *unseen) { u.put("m", sent{at: noon(), doubtful: true, flying: true}) }
+	shows := func(uid string) func(*unseen) { return func(u *unseen) { u.seen("m", types.UID(uid)) } }
+	makes := func(uid string) func(*unseen) { return func(u *unseen) { u.made("m", types.UID(uid), noon()) } }
+	loses := func(u *unseen) { u.lost("m", noon()) }
+	cases := map[string]struct {
+		steps  []func(*unseen)
+		counts bool
+	}{
+		"while it is on its way":                         {[]func(*unseen){sends}, true},
+		"once it was answered":                           {[]func(*unseen){sends, makes("a")}, true},
+		"not when it is shown then":                      {[]func(*unseen){sends, makes("a"), shows("a")}, false},
+		"nor when it was shown before the answer":        {[]func(*unseen){sends, shows("a"), makes("a")}, false},
+		"while its answer is lost":                       {[]func(*unseen){sends, loses}, true},
+		"not when it is shown after that":                {[]func(*unseen){sends, loses, shows("a")}, false},
+		"when only what the first try made is shown":     {[]func(*unseen){sends, loses, sends, makes("b"), shows("a")}, true},
+		"also when that was shown on the way":            {[]func(*unseen){sends, loses, sends, shows("a"), makes("b")}, true},
+		"not when what the second made is shown as well": {[]func(*unseen){sends, loses, sends, shows("a"), makes("b"), shows("b")}, false},
+		"while the second answer is lost too":            {[]func(*unseen){sends, loses, sends, shows("a"), loses}, true},
+		"of another name nothing is known":               {[]func(*unseen){shows("a"), makes("a")}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := &newMemory("uid", noon()).unseen
+			for _, step := range tc.steps {
+				step(u)
+			}
+			if _, counts := u.snapshot()["m"]; counts != tc.counts {
+				t.Errorf("it counts: %t, want %t", counts, tc.counts)
+			}
+		})
+	}
+}

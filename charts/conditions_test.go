@@ -158,6 +158,11 @@ func TestRequestsThatAreJudged(t *testing.T) {
 			user: "system:serviceaccount:kube-system:generic-garbage-collector", object: sandbox(t, ""),
 			old: sandbox(t, `{"metadata": {"ownerReferences": [{"name": "x"}]}}`),
 		}, false},
+		"an owner that the garbage collector removes without credentials of its own": {request{
+			user: "system:kube-controller-manager", object: sandbox(t, ""), old: sandbox(t, `{"metadata": {"ownerReferences": [{"name": "x"}]}}`),
+		}, false},
+		"a new object of the controller manager":    {request{user: "system:kube-controller-manager", object: sandbox(t, "")}, true},
+		"a scale that the controller manager grows": {request{user: "system:kube-controller-manager", subresource: "scale", object: scale(3), old: scale(1)}, true},
 		"a change by the namespace controller": {request{
 			user: "system:serviceaccount:kube-system:namespace-controller", object: sandbox(t, `{"spec": {"service": true}}`), old: sandbox(t, ""),
 		}, false},

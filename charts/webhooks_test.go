@@ -115,7 +115,7 @@ func TestWebhooksMatchOnlyWhatIsOurs(t *testing.T) {
 		got, want []admissionregistrationv1.RuleWithOperations
 	}{
 		"mutate": {h.mutate.Rules, []admissionregistrationv1.RuleWithOperations{
-			sandboxes, rule("extensions.agents.x-k8s.io", "v1beta1", "sandboxtemplates", "sandboxwarmpools", "sandboxclaims"),
+			sandboxes, rule("extensions.agents.x-k8s.io", "v1beta1", "sandboxtemplates", "sandboxclaims"),
 		}},
 		"validate": {h.validate.Rules, []admissionregistrationv1.RuleWithOperations{
 			sandboxes, rule("extensions.agents.x-k8s.io", "v1beta1", "sandboxtemplates", "sandboxwarmpools", "sandboxwarmpools/scale", "sandboxclaims"),

@@ -23,7 +23,9 @@
 //   - namespaceSelector leaves out kube-system, kube-node-lease and the release's own
 //     namespace by kubernetes.io/metadata.name, but for /validate-policy.
 //   - matchConditions may skip updates by the controllers' ServiceAccount, by the
-//     garbage collector and by the namespace controller, updates that change neither
+//     garbage collector and by the namespace controller, those of
+//     system:kube-controller-manager but for Scales (it is the garbage collector, and the
+//     autoscaler, where they have no credentials of their own), updates that change neither
 //     spec nor labels, annotations or ownerReferences, and those that only suspend a
 //     Sandbox or shrink a pool. The server gives the same answer without them; but with
 //     them none of these depends on it. Creations by the controllers must reach

@@ -6,11 +6,15 @@ package webhook
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 // Outcomes of a request in metrics.
@@ -20,6 +24,27 @@ const (
 	outcomeError   = "error"
 	outcomeBusy    = "busy"
 )
+
+// labelOther stands in metrics for every kind and operation that we do not know: the
+// caller writes them, and each value would be a series for good.
+const labelOther = "other"
+
+var (
+	labelledKinds = []string{
+		engine.KindSandbox, engine.KindSandboxTemplate, engine.KindSandboxWarmPool, engine.KindSandboxClaim, kindScale, kindConfigMap,
+	}
+	labelledOperations = []string{
+		string(admissionv1.Create), string(admissionv1.Update), string(admissionv1.Delete), string(admissionv1.Connect),
+	}
+)
+
+// oneOf is the value, or labelOther when it is not known.
+func oneOf(known []string, value string) string {
+	if slices.Contains(known, value) {
+		return value
+	}
+	return labelOther
+}
 
 // Metrics are what the webhook tells Prometheus.
 type Metrics struct {
@@ -71,8 +96,9 @@ func (m *Metrics) observe(webhook string, next admission.Handler) admission.Hand
 		if ptr.Deref(req.DryRun, false) {
 			return response
 		}
-		m.latency.WithLabelValues(webhook, req.Kind.Kind).Observe(m.clock.Since(begin).Seconds())
-		m.decisions.WithLabelValues(webhook, req.Kind.Kind, string(req.Operation), outcome(response)).Inc()
+		kind, operation := oneOf(labelledKinds, req.Kind.Kind), oneOf(labelledOperations, string(req.Operation))
+		m.latency.WithLabelValues(webhook, kind).Observe(m.clock.Since(begin).Seconds())
+		m.decisions.WithLabelValues(webhook, kind, operation, outcome(response)).Inc()
 		for _, f := range v.findings {
 			m.findings.WithLabelValues(f.Rule, string(f.Enforcement)).Inc()
 		}

@@ -30,9 +30,10 @@ func TestMutate(t *testing.T) {
 			"/spec/podTemplate/spec/runtimeClassName", "/spec/podTemplate/spec/securityContext",
 			"/spec/podTemplate/spec/containers/0/securityContext", "/metadata/annotations",
 		}},
-		"a claim":                            {creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}}`), []string{"/metadata/annotations"}},
-		"a Sandbox that is hardened":         {creation("tenant", "Sandbox", sandbox("")), []string{"/metadata/annotations"}},
-		"a change that leaves the Pod alone": {update("tenant", "Sandbox", open, strings.Replace(open, `"spec": {`, `"spec": {"service": true, `, 1)), nil},
+		"a claim":                               {creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}}`), []string{"/metadata/annotations"}},
+		"a pool, for which no webhook is asked": {creation("tenant", "SandboxWarmPool", `{"metadata": {"name": "p"}, "spec": {"sandboxTemplateRef": {"name": "t"}}}`), nil},
+		"a Sandbox that is hardened":            {creation("tenant", "Sandbox", sandbox("")), []string{"/metadata/annotations"}},
+		"a change that leaves the Pod alone":    {update("tenant", "Sandbox", open, strings.Replace(open, `"spec": {`, `"spec": {"service": true, `, 1)), nil},
 		// It is refused, for the tier and not for what could have been set.
 		"a namespace of a tier that nobody knows": {creation("lost", "Sandbox", open), []string{
 			"/spec/podTemplate/spec/automountServiceAccountToken", "/spec/podTemplate/spec/enableServiceLinks", "/spec/podTemplate/spec/securityContext",

@@ -20,6 +20,7 @@ const (
 	operationUpdate = judge.OperationUpdate
 
 	kindScale        = "Scale"
+	kindConfigMap    = "ConfigMap"
 	subresourceScale = "scale"
 )
 

@@ -110,7 +110,7 @@ func TestOfClaim(t *testing.T) {
 			"labels", `{"app": "a", "sandbox.users.io/x": "y"}`,
 			[]string{
 				`spec.additionalPodMetadata.labels[agents.x-k8s.io/claim-uid]: Forbidden: the key is written by the controllers only: remove it`,
-				`spec.additionalPodMetadata.labels[app]: Invalid value: "b": the template sets the key to "a": remove it from the claim`,
+				`spec.additionalPodMetadata.labels[app]: Invalid value: "b": the template sets the key to another value: remove it from the claim`,
 			},
 		},
 		"a volume is added": {

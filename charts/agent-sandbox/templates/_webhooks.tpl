@@ -32,7 +32,9 @@ The same as a selector in one line, for the controller.
 Requests that are judged. The conditions are written so that none of them can fail:
 object and oldObject are compared only in an UPDATE, where both exist. A Scale has spec
 and metadata like the others. They say what review.harmless says in the webhook, so that
-suspending and shrinking work while nobody answers.
+suspending and shrinking work while nobody answers. Where controllers have no credentials of
+their own, the garbage collector patches owners as system:kube-controller-manager; so does the
+autoscaler scale, which is judged.
 */}}
 {{- define "agent-sandbox.matchConditions" -}}
 - name: not-an-update-by-the-platform
@@ -42,6 +44,10 @@ suspending and shrinking work while nobody answers.
     '{{ include "agent-sandbox.controllerUser" . }}',
     'system:serviceaccount:kube-system:generic-garbage-collector',
     'system:serviceaccount:kube-system:namespace-controller'])
+- name: not-an-update-by-the-controller-manager
+  expression: >-
+    request.operation != 'UPDATE' || request.kind.kind == 'Scale' ||
+    request.userInfo.username != 'system:kube-controller-manager'
 - name: not-on-its-way-out
   expression: >-
     request.operation != 'UPDATE' ||

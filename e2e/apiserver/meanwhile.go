@@ -61,7 +61,7 @@ type Gate struct {
 	method, path string
 
 	opened chan struct{}
-	held   atomic.Int64
+	held   atomic.Int32
 }
 
 // NewGate says which writes: their verb in HTTP, and how their path ends.

@@ -78,3 +78,12 @@ test_labels_and_annotations_of_claims_too if {
 test_the_least_limit_of_one_container_is_a_limit if {
 	quantities.limited == {"cpu": {"spec.podTemplate.spec.containers[0]"}} with input as fixtures.sandbox({"containers": [{"resources": {"limits": {"cpu": "1m"}}}]})
 }
+
+test_variables_of_nobody if {
+	sizes.of_pod.env == 0 with input as fixtures.sandbox({})
+}
+
+test_only_those_with_too_many_variables if {
+	spec := {"containers": [{"env": [{}, {}]}, {"env": [{}, {}, {}]}]}
+	sizes.env_above(2) == {"spec.podTemplate.spec.containers[1]": 3} with input as fixtures.sandbox(spec)
+}

@@ -216,7 +216,7 @@ without_leading_zeros(digits) := trimmed if {
 
 without_plus_and_zeros(exponent) := concat("", ["-", without_leading_zeros(substring(exponent, 1, -1))]) if {
 	startswith(exponent, "-")
-} else := without_leading_zeros(trim_left(exponent, "+"))
+} else := without_leading_zeros(trim_prefix(exponent, "+"))
 
 zeros := replace("00000000000000", "0", "000000000000")
 
@@ -231,6 +231,6 @@ shift(digits, places) := to_number(without_leading_zeros(whole)) + remainder(res
 	rest := substring(digits, count(whole), -1)
 }
 
-remainder(digits) := 0 if trim(digits, "0") == ""
-
-remainder(digits) := 1 if trim(digits, "0") != ""
+remainder(digits) := 0 if {
+	trim(digits, "0") == ""
+} else := 1

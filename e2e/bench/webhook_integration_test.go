@@ -54,6 +54,8 @@ type hook struct {
 	daemon *apiserver.Daemon
 	// metrics and probes are addresses.
 	metrics, probes string
+	// others are the addresses of the metrics of other replicas.
+	others []string
 	// policies replace the chart's configuration of the rules unless they are empty.
 	policies string
 	// rules is how many rules judge.
@@ -295,14 +297,21 @@ type histogram struct {
 	buckets map[float64]uint64
 }
 
+// familiesAt reads the metrics at an address.
+func familiesAt(ctx context.Context, address string) (map[string]*dto.MetricFamily, error) {
+	response, err := fetch(ctx, "http://"+address+"/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }() // it is read
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(response.Body)
+}
+
 // histograms are those of Sandboxes by path.
 func (w *hook) histograms(ctx context.Context) map[string]histogram {
 	w.Helper()
-	response, err := fetch(ctx, "http://"+w.metrics+"/metrics")
-	check(w, err)
-	defer func() { _ = response.Body.Close() }() // it is read
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
+	families, err := familiesAt(ctx, w.metrics)
 	check(w, err)
 	found := map[string]histogram{}
 	for _, metric := range families["agent_sandbox_admission_duration_seconds"].GetMetric() {

@@ -87,3 +87,8 @@ test_only_those_with_too_many_variables if {
 	spec := {"containers": [{"env": [{}, {}]}, {"env": [{}, {}, {}]}]}
 	sizes.env_above(2) == {"spec.podTemplate.spec.containers[1]": 3} with input as fixtures.sandbox(spec)
 }
+
+test_only_amounts_above_the_ceiling if {
+	spec := {"containers": [{"resources": {"limits": {"cpu": "2"}}}, {"resources": {"limits": {"cpu": "3"}}}]}
+	quantities.above({"cpu": 2000}) == {["spec.podTemplate.spec.containers[1]", "limits", "cpu"]} with input as fixtures.sandbox(spec)
+}

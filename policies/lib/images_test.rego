@@ -122,3 +122,9 @@ test_the_servers_reading_is_used if {
 	images.parsed == {"a": {"error": "b"}} with input as {"images": {"a": {"error": "b"}}}
 	images.parsed == {} with input as {"images": "x"}
 }
+
+test_the_longest_path if {
+	path := substring(replace("aaaaaaaaaaaaaaaa", "a", "bbbbbbbbbbbbbbbb"), 0, 255)
+	images.parse(sprintf("a.b/%s", [path])).repository == sprintf("a.b/%s", [path])
+	images.parse(sprintf("a.b/%sc", [path])).error
+}

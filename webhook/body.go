@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -29,14 +30,28 @@ const (
 // bounded looks at the body of a request before anything decodes it, so that nobody who
 // reaches the port makes the decoder work for him. Apiservers send no such body; to one
 // that does, the answer is a review of its own, since an apiserver takes any other for a
-// webhook that is away. Refusing is for those who validate.
-func bounded(path string, next http.Handler) http.Handler {
+// webhook that is away. Refusing is for those who validate. The body has its place until
+// the request is answered.
+func (i *intake) bounded(path string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		size := placeOf(r)
+		if size > maxBody {
+			refuseLength(w)
+			return
+		}
+		if err := i.enter(r.Context(), size); err != nil {
+			refuseCrowd(w)
+			return
+		}
+		defer i.places.Release(size)
+		body, err := i.receive(w, r, size)
 		var tooLong *http.MaxBytesError
 		switch {
 		case errors.As(err, &tooLong):
-			http.Error(w, fmt.Sprintf("%s: %s: the request has more than %d bytes", us, ruleLimits, maxBody), http.StatusRequestEntityTooLarge)
+			refuseLength(w)
+			return
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			http.Error(w, fmt.Sprintf("%s: %s: the request did not arrive within %s", us, ruleLimits, i.patience), http.StatusRequestTimeout)
 			return
 		case err != nil:
 			http.Error(w, fmt.Sprintf("%s: read the request: %v", us, err), http.StatusBadRequest)
@@ -52,6 +67,10 @@ func bounded(path string, next http.Handler) http.Handler {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})
+}
+
+func refuseLength(w http.ResponseWriter) {
+	http.Error(w, fmt.Sprintf("%s: %s: the request has more than %d bytes", us, ruleLimits, maxBody), http.StatusRequestEntityTooLarge)
 }
 
 // nests reports whether JSON nests deeper than a limit. It is no parser.

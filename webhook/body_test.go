@@ -9,6 +9,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
 )
 
 // endless is a body that never ends.
@@ -60,7 +63,7 @@ func TestHostileBodiesAreNotDecoded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var handed []byte
 			called := false
-			handler := bounded(tc.path, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			handler := newIntake(testclock.NewFakePassiveClock(time.Unix(0, 0))).bounded(tc.path, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				called = true
 				var err error
 				if handed, err = io.ReadAll(r.Body); err != nil {
@@ -83,7 +86,7 @@ func TestHostileBodiesAreNotDecoded(t *testing.T) {
 func TestABodyWithoutEndIsNotReadOn(t *testing.T) {
 	body := &endless{}
 	recorder := httptest.NewRecorder()
-	handler := bounded(PathValidate, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was handed on") }))
+	handler := newIntake(testclock.NewFakePassiveClock(time.Unix(0, 0))).bounded(PathValidate, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was handed on") }))
 	handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, body))
 	if recorder.Code != http.StatusRequestEntityTooLarge || body.read > 2*maxBody {
 		t.Errorf("answer %d after %d bytes, want 413 after %d", recorder.Code, body.read, maxBody)

@@ -65,6 +65,15 @@
 // apiserver takes an answer that is no review for a webhook that is away, so that a deep
 // one is answered with a review; a long one no apiserver sends.
 //
+// 2026-11-30, bodies have places in a budget of bytes before they are read: requests beyond
+// the number that is judged are told so only when they are decoded, and until then seventy of
+// the longest bodies filled the memory of a replica. A place goes by the length that is
+// announced. Who finds none in a second gets 429 with Retry-After, which an apiserver follows
+// by itself; this is no review, as there is no uid to answer before a body is read. Whose body
+// takes more than two seconds to arrive is cut off, since else a few who announce much
+// and send nothing would keep out all others. Considered: a smaller limit for each body,
+// but an update carries two objects of the length that etcd takes.
+//
 // 2026-11-29, what a claim brings and its template does not take (env, volumes,
 // clashing metadata) is a warning: the API reports it in the claim's Ready condition,
 // clients know those reasons, and the template may change. Reserved keys are refused.

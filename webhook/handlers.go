@@ -108,11 +108,11 @@ func guarded(next admission.Handler) admission.Handler {
 // the same time, further ones are asked to come again.
 func Handlers(j *Judge, policies *policysource.Source, metrics *Metrics, limit int) map[string]http.Handler {
 	handlers := map[string]http.Handler{}
-	crowd := newShedder(limit)
+	crowd, bodies := newShedder(limit), newIntake(metrics.clock)
 	for path, handle := range map[string]admission.HandlerFunc{
 		PathMutate: j.Mutate, PathValidate: j.Validate, PathValidatePolicy: policyCheck{policies}.validate,
 	} {
-		handlers[path] = bounded(path, &admission.Webhook{Handler: metrics.observe(path[1:], crowd.shed(guarded(handle)))})
+		handlers[path] = bodies.bounded(path, &admission.Webhook{Handler: metrics.observe(path[1:], crowd.shed(guarded(handle)))})
 	}
 	return handlers
 }

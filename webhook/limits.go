@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,16 @@ const (
 	// judged at the same time stands for. Decoded they are some thirty times as long, so
 	// that the 200 places of the default hold a hundred megabytes.
 	bytesOfPlace = 16 << 10
+	// maxBodies is how many bytes of bodies are held at the same time, from before they are
+	// read until they are answered: four of the longest, or thousands of the usual ones. With
+	// the copies that are made before one is judged they take some 150 megabytes; with the
+	// hundred of those that are judged that is half of the 512Mi of the default.
+	maxBodies = 32 << 20
+	// waitForPlace and timeToArrive are how long a request waits for its place, and how long
+	// its body may then take to arrive. With what judging takes they are less than the five
+	// seconds that an apiserver gives us.
+	waitForPlace = time.Second
+	timeToArrive = 2 * time.Second
 	// retryAfter is how many seconds a client is asked to wait when we are busy.
 	retryAfter = 1
 )

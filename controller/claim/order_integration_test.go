@@ -67,6 +67,7 @@ func TestNotFoundIsNeverToldOfWhatTheCacheHasNotSeenYet(t *testing.T) {
 			t.Parallel()
 			late := apiserver.NewLag(1, 10_000*time.Hour, 0).Of(unseen...)
 			e := newEnvironment(t, func(e *environment) { e.Lag = late })
+			e.Clock.Halt() // until both are there, however long that takes
 			said := e.reasons()
 			e.Create(makeClaim("claim"))
 			e.Eventually("the claim is seen", func() error { return e.seen("claim") })

@@ -4,9 +4,14 @@
 package judge
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/ceilings"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -15,10 +20,14 @@ import (
 // are, whereby names tell the members of a list apart, not their order. Each old
 // finding excuses one new one only. The failure of a rule is no finding about the
 // object, and what is not listed is nobody's, so they excuse nothing once the spec
-// changed.
+// changed. An amount beyond the tier excuses a smaller one. A rule that had no time to
+// judge what was before cannot have what it finds now count as new: that is late as well.
 func Ratchet(now, before Judgement, specChanged bool) (brought, tolerated []engine.Finding) {
-	excuses := map[string]int{}
+	excuses, late := map[string]int{}, sets.New[string]()
 	for _, f := range before.Findings {
+		if f.Late {
+			late.Insert(f.Rule)
+		}
 		if !f.Failure && f.Omits == 0 || !specChanged {
 			excuses[identity(f, before.Document)]++
 		}
@@ -30,9 +39,27 @@ func Ratchet(now, before Judgement, specChanged bool) (brought, tolerated []engi
 			tolerated = append(tolerated, f)
 			continue
 		}
+		if lessens(f, now, before) {
+			tolerated = append(tolerated, f)
+			continue
+		}
+		f.Late = f.Late || late.Has(f.Rule)
 		brought = append(brought, f)
 	}
 	return brought, tolerated
+}
+
+// lessens says whether a finding is about an amount beyond the tier that was larger before.
+func lessens(f engine.Finding, now, before Judgement) bool {
+	amount, err := quantity.Parse(f.Value)
+	if f.Rule != ceilings.RuleResources || err != nil {
+		return false
+	}
+	return slices.ContainsFunc(before.Findings, func(old engine.Finding) bool {
+		larger, err := quantity.Parse(old.Value)
+		return err == nil && larger.Cmp(amount) > 0 && old.Rule == f.Rule && old.Message == f.Message &&
+			named(old.Field, before.Document) == named(f.Field, now.Document)
+	})
 }
 
 func identity(f engine.Finding, document map[string]any) string {

@@ -5,8 +5,10 @@ package judge
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/ceilings"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -43,6 +45,10 @@ func TestRatchet(t *testing.T) {
 	finding := func(field, value string) engine.Finding {
 		return engine.Finding{Rule: "r", Field: field, Value: value, Enforcement: engine.Deny}
 	}
+	late := engine.Finding{Rule: "r", Failure: true, Late: true, Enforcement: engine.Deny}
+	amount := func(text string) engine.Finding {
+		return engine.Finding{Rule: ceilings.RuleResources, Field: "a", Value: text, Message: "too much", Enforcement: engine.Deny}
+	}
 	failure := engine.Finding{Rule: "r", Failure: true, Enforcement: engine.Deny}
 	omitted := engine.Finding{Rule: "engine", Omits: 3, Enforcement: engine.Deny}
 	cases := map[string]struct {
@@ -50,21 +56,31 @@ func TestRatchet(t *testing.T) {
 		specChanged bool
 		// brought is the number of findings that count.
 		brought int
+		// late is the number of those of which nobody had time to say whether they are new.
+		late int
 	}{
-		"the same finding is tolerated":              {[]engine.Finding{finding("a", "1")}, []engine.Finding{finding("a", "1")}, true, 0},
-		"another value counts":                       {[]engine.Finding{finding("a", "2")}, []engine.Finding{finding("a", "1")}, true, 1},
-		"another place counts":                       {[]engine.Finding{finding("b", "1")}, []engine.Finding{finding("a", "1")}, true, 1},
-		"an old finding excuses a single new one":    {[]engine.Finding{finding("a[0]", "1"), finding("a[0]", "1")}, []engine.Finding{finding("a[0]", "1")}, true, 1},
-		"a failure counts once the spec changes":     {[]engine.Finding{failure}, []engine.Finding{failure}, true, 1},
-		"what is not listed counts once it changes":  {[]engine.Finding{omitted}, []engine.Finding{omitted}, true, 1},
-		"a failure is tolerated while it does not":   {[]engine.Finding{failure}, []engine.Finding{failure}, false, 0},
-		"a new failure counts without a change, too": {[]engine.Finding{failure}, nil, false, 1},
+		"the same finding is tolerated":              {[]engine.Finding{finding("a", "1")}, []engine.Finding{finding("a", "1")}, true, 0, 0},
+		"another value counts":                       {[]engine.Finding{finding("a", "2")}, []engine.Finding{finding("a", "1")}, true, 1, 0},
+		"another place counts":                       {[]engine.Finding{finding("b", "1")}, []engine.Finding{finding("a", "1")}, true, 1, 0},
+		"an old finding excuses a single new one":    {[]engine.Finding{finding("a[0]", "1"), finding("a[0]", "1")}, []engine.Finding{finding("a[0]", "1")}, true, 1, 0},
+		"a failure counts once the spec changes":     {[]engine.Finding{failure}, []engine.Finding{failure}, true, 1, 0},
+		"what is not listed counts once it changes":  {[]engine.Finding{omitted}, []engine.Finding{omitted}, true, 1, 0},
+		"a failure is tolerated while it does not":   {[]engine.Finding{failure}, []engine.Finding{failure}, false, 0, 0},
+		"a new failure counts without a change, too": {[]engine.Finding{failure}, nil, false, 1, 0},
+		"a smaller amount of what was too much":      {[]engine.Finding{amount("8Gi")}, []engine.Finding{amount("10Gi")}, true, 0, 0},
+		"a larger one counts":                        {[]engine.Finding{amount("10Gi")}, []engine.Finding{amount("8Gi")}, true, 1, 0},
+		"an amount where there was none counts":      {[]engine.Finding{amount("8Gi")}, []engine.Finding{amount("")}, true, 1, 0},
+		"what had no time before excuses nothing":    {[]engine.Finding{finding("a", "1")}, []engine.Finding{late}, true, 1, 1},
+		"and speaks for no other rule":               {[]engine.Finding{amount("8Gi")}, []engine.Finding{late}, true, 1, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			brought, tolerated := Ratchet(Judgement{Findings: tc.now}, Judgement{Findings: tc.before}, tc.specChanged)
 			if len(brought) != tc.brought || len(brought)+len(tolerated) != len(tc.now) {
 				t.Errorf("Ratchet() = %v, %v, want %d brought in", brought, tolerated, tc.brought)
+			}
+			if got := len(slices.DeleteFunc(brought, func(f engine.Finding) bool { return !f.Late })); got != tc.late {
+				t.Errorf("%d of those brought in are late, want %d", got, tc.late)
 			}
 		})
 	}

@@ -20,7 +20,8 @@ var endOf = map[string][]string{
 
 // checkLifetime wants an end within the longest lifetime of the tier. It is never set
 // for the tenant: a time that he did not choose would end his work without a word. A
-// Sandbox that belongs to a claim or a pool ends with it, and need not say when.
+// Sandbox that belongs to a claim or a pool ends with it, and need not say when. A tier
+// that was tightened keeps nobody from ending what is there, at once or earlier than before.
 func checkLifetime(in Input) []Fault {
 	most := in.Tier.MaxLifetime.Duration
 	path, bounded := endOf[in.Kind]
@@ -32,7 +33,7 @@ func checkLifetime(in Input) []Fault {
 		return nil
 	}
 	latest := in.begun().Add(most)
-	if end, err := time.Parse(time.RFC3339, text); err == nil && !end.After(latest) {
+	if end, err := time.Parse(time.RFC3339, text); err == nil && (!end.After(latest) || !end.After(in.Now) || in.shortens(path, end)) {
 		return nil
 	}
 	problem := fmt.Sprintf("tier %q ends everything at most %s after it began", in.TierName, most)
@@ -43,6 +44,12 @@ func checkLifetime(in Input) []Fault {
 		Rule: RuleLifetime, Error: field.Invalid(field.NewPath(strings.Join(path, ".")), text, problem),
 		Remedy: "Set it to " + latest.UTC().Format(time.RFC3339) + " or earlier.",
 	}}
+}
+
+// shortens says whether an update moves the end of the object closer, or leaves it.
+func (in Input) shortens(path []string, end time.Time) bool {
+	before, err := time.Parse(time.RFC3339, textAt(in.OldObject, path...))
+	return err == nil && in.Operation == operationUpdate && !end.After(before)
 }
 
 // begun is when the object was created, as the stored one says: what a new one says of

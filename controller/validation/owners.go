@@ -15,15 +15,27 @@ import (
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 )
 
-// checkOwners refuses that a user makes one of our kinds the controller of an object:
-// it would join the network and the lifecycle of somebody else's Sandboxes.
+// checkOwners refuses that a user makes one of our kinds the controller of an object, or
+// ends that: it would join the network and the lifecycle of somebody else's Sandboxes, or
+// leave those of its own and so what may not be changed there.
 func checkOwners(in Input) []Fault {
 	if in.Controller {
 		return nil
 	}
-	before := listAt(in.OldObject, "metadata", "ownerReferences")
+	before, after := listAt(in.OldObject, "metadata", "ownerReferences"), listAt(in.Object, "metadata", "ownerReferences")
 	var faults []Fault
-	for i, element := range listAt(in.Object, "metadata", "ownerReferences") {
+	for _, element := range before {
+		if isOurs(element) && !slices.ContainsFunc(after, func(kept any) bool { return reflect.DeepEqual(kept, element) }) {
+			owner, _ := element.(map[string]any)
+			faults = append(faults, Fault{
+				Rule: RuleForgedOwner,
+				Error: field.Invalid(field.NewPath("metadata", "ownerReferences"), textAt(owner, "kind")+"/"+textAt(owner, "name"),
+					"only the controllers end that an object of this kind is the controller of another"),
+				Remedy: "Leave the owner reference as it is; the object goes with its owner.",
+			})
+		}
+	}
+	for i, element := range after {
 		owner, _ := element.(map[string]any)
 		known := slices.ContainsFunc(before, func(old any) bool { return reflect.DeepEqual(old, element) })
 		if known || !isOurs(element) {

@@ -154,9 +154,15 @@ func TestOwners(t *testing.T) {
 		in   validation.Input
 		want []string
 	}{
-		"a forged owner is refused at creation":            {creation("Sandbox", owned), []string{forged}},
-		"a forged owner is refused when it is added":       {update("Sandbox", plain, owned), []string{forged}},
-		"an owner that was there before is no fault":       {update("Sandbox", owned, strings.Replace(owned, "Running", "Suspended", 1)), nil},
+		"a forged owner is refused at creation":      {creation("Sandbox", owned), []string{forged}},
+		"a forged owner is refused when it is added": {update("Sandbox", plain, owned), []string{forged}},
+		"an owner that was there before is no fault": {update("Sandbox", owned, strings.Replace(owned, "Running", "Suspended", 1)), nil},
+		"an owner that is taken away": {update("Sandbox", owned, plain), []string{`forged-owner: metadata.ownerReferences (SandboxClaim/c): only the ` +
+			`controllers end that an object of this kind is the controller of another. Fix: Leave the owner reference as it is; the object goes with its owner.`}},
+		"an owner that loses control": {update("Sandbox", owned, strings.Replace(owned, `"controller": true`, `"controller": false`, 1)),
+			[]string{`forged-owner: metadata.ownerReferences (SandboxClaim/c): only the ` +
+				`controllers end that an object of this kind is the controller of another. Fix: Leave the owner reference as it is; the object goes with its owner.`}},
+		"a controller takes one away":                      {with(update("Sandbox", owned, plain), func(in *validation.Input) { in.Controller = true }), nil},
 		"a controller sets owners":                         {with(creation("Sandbox", owned), func(in *validation.Input) { in.Controller = true }), nil},
 		"an owner of another group is the user's business": {creation("Sandbox", strings.Replace(owned, "extensions.agents.x-k8s.io/v1", "apps/v1", 1)), nil},
 		"an owner that does not control is as well":        {creation("Sandbox", strings.Replace(owned, `"controller": true`, `"controller": false`, 1)), nil},

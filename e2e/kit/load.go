@@ -48,6 +48,8 @@ type Load struct {
 // Report is what became of the requests of a Load.
 type Report struct {
 	mu sync.Mutex
+	// interval lies between two requests that are due.
+	interval time.Duration
 	// Attempts are the requests in the order of their answers.
 	Attempts []Attempt
 }
@@ -59,7 +61,7 @@ func (l Load) During(ctx context.Context, t *testing.T, happens func()) *Report 
 	c := clock.RealClock{}
 	ticker := c.NewTicker(l.Interval)
 	defer ticker.Stop()
-	var report Report
+	report := Report{interval: l.Interval}
 	var askers sync.WaitGroup
 	var next int
 	stop := make(chan struct{})
@@ -110,7 +112,8 @@ func (r *Report) String() string {
 	if len(r.Attempts) == 0 {
 		return "no request"
 	}
-	begin, end := r.Attempts[0].Begin, r.Attempts[len(r.Attempts)-1].End
-	return fmt.Sprintf("%d requests in %s: %d got the answer they deserve, %d were admitted unchecked, %d refused in error",
-		len(r.Attempts), end.Sub(begin).Round(time.Second), len(r.With(Right)), len(r.With(Unchecked)), len(r.With(Wrong)))
+	took := r.Attempts[len(r.Attempts)-1].End.Sub(r.Attempts[0].Begin)
+	return fmt.Sprintf("%d requests in %s, %.0f %% of those that were due: %d got the answer they deserve, %d were admitted unchecked, %d refused in error",
+		len(r.Attempts), took.Round(time.Second), 100*float64(len(r.Attempts))/(float64(took/r.interval)+1),
+		len(r.With(Right)), len(r.With(Unchecked)), len(r.With(Wrong)))
 }

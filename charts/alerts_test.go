@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 )
 
@@ -48,6 +49,9 @@ func TestAlertsAskForMetricsThatThereAre(t *testing.T) {
 	if _, err := policysource.NewMetrics(served); err != nil {
 		t.Fatal(err)
 	}
+	if err := config.Publish(served, config.ComponentWebhook, &config.Platform{}); err != nil {
+		t.Fatal(err)
+	}
 	in := elsewhere
 	in.set = []string{"metrics.prometheusRule.enabled=true", "metrics.prometheusRule.force=true", "metrics.prometheusRule.labels.release=p"}
 	found := map[string]string{}
@@ -64,7 +68,7 @@ func TestAlertsAskForMetricsThatThereAre(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"AgentSandboxPoliciesDiffer": "1m", "AgentSandboxPoliciesBroken": "5m", "AgentSandboxPolicySourceMissing": "5m",
+		"AgentSandboxPoliciesDiffer": "1m", "AgentSandboxConfigurationsDiffer": "1m", "AgentSandboxPoliciesBroken": "5m", "AgentSandboxPolicySourceMissing": "5m",
 		"AgentSandboxPolicyQuarantined": "", "AgentSandboxPolicyExemptionEnds": "1h",
 	}
 	if diff := cmp.Diff(want, found); diff != "" {

@@ -4,7 +4,9 @@
 package charts_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +47,17 @@ func TestAlertsRingForWhatTheyAreAbout(t *testing.T) {
 		"a replica judges by other policies": {"AgentSandboxPoliciesDiffer", series{
 			`agent_sandbox_policy_info{namespace="tools-west", pod="a", digest="1"}`: 1, `agent_sandbox_policy_info{namespace="tools-west", pod="b", digest="2"}`: 1,
 		}, []string{`{}`}},
+		"all programs read the same tiers": {"AgentSandboxConfigurationsDiffer", configured("webhook a 1", "webhook b 1", "controller c 1"), nil},
+		"replicas of the webhook read other tiers": {
+			"AgentSandboxConfigurationsDiffer", configured("webhook a 1", "webhook b 2", "controller c 1"), []string{`{component="webhook"}`},
+		},
+		"replicas of both do": {
+			"AgentSandboxConfigurationsDiffer", configured("webhook a 1", "webhook b 2", "controller c 1", "controller d 2"),
+			[]string{`{component="controller"}`, `{component="webhook"}`},
+		},
+		"the controller reads other tiers than the webhook": {
+			"AgentSandboxConfigurationsDiffer", configured("webhook a 1", "webhook b 1", "controller c 2", "controller d 2"), []string{`{}`},
+		},
 		"every module loads": {"AgentSandboxPoliciesBroken", series{
 			`agent_sandbox_policy_broken_modules` + here: 0, `agent_sandbox_policy_unknown_rules` + here: 0, `agent_sandbox_policy_broken_modules` + foreign: 1,
 		}, nil},
@@ -90,6 +103,17 @@ func TestAlertsRingForWhatTheyAreAbout(t *testing.T) {
 			t.Errorf("nothing here makes %s ring", name)
 		}
 	}
+}
+
+// configured are the digests of configurations, each as "COMPONENT POD DIGEST"; another
+// release has one of its own.
+func configured(programs ...string) series {
+	scraped := series{`agent_sandbox_config_info{namespace="tools-east", component="webhook", pod="a", digest="9"}`: 1}
+	for _, program := range programs {
+		part := strings.Fields(program)
+		scraped[fmt.Sprintf(`agent_sandbox_config_info{namespace="tools-west", component=%q, pod=%q, digest=%q}`, part[0], part[1], part[2])] = 1
+	}
+	return scraped
 }
 
 // answer is what Prometheus makes of an expression: the labels of each result.

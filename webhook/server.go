@@ -95,6 +95,9 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
+	if err := config.Publish(metrics.Registry, config.ComponentWebhook, s.platform); err != nil {
+		return err
+	}
 	policies, err := s.watchPolicies(rules)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@
 // platform engineer says about the cluster. The chart renders it from its values
 // into one file, which the webhook and the controllers read at their start.
 //
-// The package is pure but for Load, and is strict: a key that nobody knows or a
+// The package is pure but for Load and Publish, and is strict: a key that nobody knows or a
 // name that points nowhere is an error that says where and what to do.
 package config
 

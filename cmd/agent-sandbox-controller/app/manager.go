@@ -85,7 +85,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
 		return nil, err
 	}
-	if err := publishBuild(metrics.Registry); err != nil {
+	if err := errors.Join(publishBuild(metrics.Registry), config.Publish(metrics.Registry, config.ComponentController, platform)); err != nil {
 		return nil, err
 	}
 	namespaces := netpol.NewNamespaces(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{},

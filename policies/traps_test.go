@@ -87,7 +87,7 @@ var traps = []trap{
 	{"validation trusts that the mutation ran", "../webhook/handlers_test.go", `"a Sandbox that did not pass the mutation"`, ""},
 	{"a pool grows by its scale subresource", "../webhook/handlers_test.go", "scaling", ""},
 	{"a fault of a template is seen by the controller only", "../webhook/handlers_test.go", `"a pool of a template that has a fault"`, ""},
-	{"a dry run leaves traces", "../webhook/mutate_test.go", "func TestDryRunLeavesNoTrace", ""},
+	{"a dry run is counted", "../webhook/mutate_test.go", "func TestDryRunsAreNotCounted", ""},
 	{"a ConfigMap that is deleted takes its rules away", "../controller/policysource/source_test.go", "func TestTheRemovalOfAPolicyConfigMapIsConfirmedByAnAnnotation", ""},
 }
 

@@ -91,6 +91,11 @@
 // every rule is late, and a final refusal would blame all of them for it. A rule that
 // never ends is not run any more after a few times, and then refuses for good.
 //
+// 2026-11-30, dry runs are logged, marked, and not counted: alerts and ratios are about what
+// is admitted, while the log tells who tries what, and is looked up by the id that a dry run
+// has in the audit log of the apiserver too. Considered: leaving them out of the log, which
+// hides who looks for a hole before he uses it.
+//
 // 2026-11-29, policy ConfigMaps: a rule may be configured in one ConfigMap only. One
 // that disappears stays in force until the webhook restarts, unless the annotation
 // platform.agents.x-k8s.io/removal-confirmed=true was on it when it went. Before the first load, a configuration that cannot

@@ -101,7 +101,7 @@ func (j *Judge) judge(ctx context.Context, r review) (verdict, error) {
 func (j *Judge) question(r review) judge.Question {
 	return judge.Question{
 		ID: r.id, Operation: r.operation, Kind: r.kind, Namespace: r.namespace, Name: r.name,
-		Object: r.object, Old: r.old, User: r.user, Controller: j.controls(r.user.Username),
+		Object: r.object, Old: r.old, User: r.user, Controller: j.controls(r.user.Username), DryRun: r.dryRun,
 	}
 }
 

@@ -87,7 +87,8 @@ func countFindings(ctx context.Context, v verdict) {
 	}
 }
 
-// observe counts and times the requests of a handler. A dry run leaves no trace.
+// observe counts and times the requests of a handler. A dry run is not
+// counted.
 func (m *Metrics) observe(webhook string, next admission.Handler) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 		begin := m.clock.Now()

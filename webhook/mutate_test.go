@@ -4,18 +4,19 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 func TestMutate(t *testing.T) {
@@ -63,44 +64,73 @@ func TestMutate(t *testing.T) {
 	}
 }
 
-func TestDryRunLeavesNoTrace(t *testing.T) {
-	clock := testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
-	registry := prometheus.NewRegistry()
-	m, err := NewMetrics(registry, clock)
+// A dry run is judged as any other request, but no metric of decisions counts it, and the
+// decision log says of each of its lines what it was.
+func TestDryRunsAreNotCounted(t *testing.T) {
+	var written bytes.Buffer
+	log, err := engine.NewDecisionLog(engine.DecisionLogOptions{Writer: &written, Sample: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	decide := &Judge{Judge: &judge.Judge{Clock: clock}}
-	handler := Handlers(decide, &policysource.Source{}, m, 100)[PathMutate]
-	request := creation("tenant", "SandboxClaim", `{"metadata": {"name": "c"}}`)
-	for _, step := range []struct {
-		dry   bool
-		count float64
-	}{{true, 0}, {false, 1}, {true, 1}} {
-		request.DryRun = &step.dry
-		ask(t, handler, request)
-		if got := counted(t, registry, "agent_sandbox_admission_decisions_total"); got != step.count {
-			t.Errorf("after a request with dry run %t, %v decisions are counted, want %v", step.dry, got, step.count)
+	decide, source, _ := world{log: log}.parts(t)
+	request := update("tenant", "Sandbox", sandbox(""), sandbox(hostPath))
+	for _, path := range []string{PathMutate, PathValidate} {
+		registry := prometheus.NewRegistry()
+		m, err := NewMetrics(registry, testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)))
+		if err != nil {
+			t.Fatal(err)
 		}
+		handler := Handlers(decide, source, m, 100)[path]
+		for i, step := range []struct {
+			dry   bool
+			count float64
+		}{{true, 0}, {false, 1}, {true, 1}} {
+			request.DryRun = &step.dry
+			if response := ask(t, handler, request); response.Allowed != (path == PathMutate) {
+				t.Errorf("%s: dry run %t is allowed: %t", path, step.dry, response.Allowed)
+			}
+			want := map[string]float64{"agent_sandbox_admission_decisions_total": step.count, "agent_sandbox_admission_duration_seconds": step.count}
+			if path == PathValidate && step.count > 0 {
+				want["agent_sandbox_admission_findings_total"] = 1
+			}
+			if diff := cmp.Diff(want, counted(t, registry), cmpopts.IgnoreMapEntries(func(_ string, count float64) bool { return count == 0 })); diff != "" {
+				t.Errorf("%s: counted after request %d, a dry run %t (-want +got):\n%s", path, i+1, step.dry, diff)
+			}
+		}
+	}
+	log.Close()
+	var marks []bool
+	for data := range bytes.Lines(written.Bytes()) {
+		var line struct {
+			Input struct {
+				DryRun bool `json:"dryRun"`
+			} `json:"input"`
+		}
+		if err := json.Unmarshal(data, &line); err != nil {
+			t.Fatal(err)
+		}
+		marks = append(marks, line.Input.DryRun)
+	}
+	// Each request has a line for the object as it was before.
+	if diff := cmp.Diff([]bool{true, true, false, false, true, true}, marks); diff != "" {
+		t.Errorf("lines of dry runs (-want +got):\n%s", diff)
 	}
 }
 
-// counted is the sum of a metric over its labels.
-func counted(t *testing.T, registry *prometheus.Registry, name string) float64 {
+// counted are the sums of all metrics over their labels, of histograms how many were observed.
+func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sum float64
+	sums := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == name {
-				sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
-			}
+			sums[family.GetName()] += metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
 		}
 	}
-	return sum
+	return sums
 }
 
 // configuration is the platform configuration of the world.

@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
@@ -32,6 +33,7 @@ type review struct {
 	namespace, name string
 	object, old     map[string]any
 	user            engine.UserInfo
+	dryRun          bool
 }
 
 // read decodes a request as it was written: no Go type of ours stands between the
@@ -39,7 +41,8 @@ type review struct {
 func read(req admission.Request) (review, error) {
 	r := review{
 		id: string(req.UID), operation: string(req.Operation), kind: req.Kind.Kind, namespace: req.Namespace, name: req.Name,
-		user: engine.UserInfo{Username: req.UserInfo.Username, UID: req.UserInfo.UID, Groups: req.UserInfo.Groups},
+		user:   engine.UserInfo{Username: req.UserInfo.Username, UID: req.UserInfo.UID, Groups: req.UserInfo.Groups},
+		dryRun: ptr.Deref(req.DryRun, false),
 	}
 	for _, part := range []struct {
 		raw  []byte

@@ -75,6 +75,8 @@ type Question struct {
 	// User is who asks, and Controller says that he may do what only controllers do.
 	User       engine.UserInfo
 	Controller bool
+	// DryRun says that nothing is stored whatever the judgement.
+	DryRun bool
 }
 
 // Facts are what every judgement in a namespace rests on besides the object.
@@ -166,7 +168,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 		ID: q.ID, Operation: q.Operation, Kind: q.Kind, User: q.User, Object: q.Object, OldObject: old,
 		Namespace: known.Namespace, Pod: pod.Pod, PodPath: pod.Path, Template: template, Pool: pool,
 		Tier: tier, TierName: known.TierName, Environment: j.Platform.Environment,
-		Source: source, Now: now, Native: native,
+		Source: source, Now: now, Native: native, DryRun: q.DryRun,
 	})
 	return Judgement{
 		Digest: decision.Digest, Findings: merge(own, decision.Findings),

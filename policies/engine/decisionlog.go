@@ -67,6 +67,7 @@ type lineInput struct {
 	Name      string         `json:"name,omitempty"`
 	Tier      string         `json:"tier,omitempty"`
 	User      lineUser       `json:"user"`
+	DryRun    bool           `json:"dryRun,omitempty"`
 	Object    map[string]any `json:"object,omitempty"`
 }
 
@@ -178,7 +179,7 @@ func (l *DecisionLog) encode(e entry) ([]byte, error) {
 		DecisionID: e.in.ID, Timestamp: e.in.Now.UTC(), Digest: e.decision.Digest,
 		Input: lineInput{
 			Operation: e.in.Operation, Kind: e.in.Kind, Source: e.in.Source, Namespace: e.in.Namespace.Name, Name: name,
-			Tier: e.in.TierName, User: lineUser(e.in.User),
+			Tier: e.in.TierName, User: lineUser(e.in.User), DryRun: e.in.DryRun,
 		},
 		Result: result{
 			Denied: e.decision.Denied(), Findings: append([]Finding{}, e.decision.Findings...), Rules: append([]string{}, e.decision.Evaluated...),

@@ -122,6 +122,8 @@ type Input struct {
 	Environment map[string]any
 	// Native are the findings of rules that Go decides, see IsNative.
 	Native []Finding
+	// DryRun says that nothing is stored whatever the decision; the decision log tells so.
+	DryRun bool
 	// Source is one of SourceAdmission, SourceAudit and SourceCLI.
 	Source string
 	// Now is the time that rules see; the engine's clock gives it when it is zero.

@@ -28,3 +28,7 @@ test_a_claim_is_judged_only_with_a_pod[kind] if {
 	not pods.judged with input as {"kind": kind, "pod": null}
 	pods.judged with input as {"kind": kind, "pod": {}}
 }
+
+test_an_empty_path_is_none if {
+	pods.prefix == "spec.podTemplate" with input as {"pod_path": ""}
+}

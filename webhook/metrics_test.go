@@ -6,6 +6,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func TestCallersMakeNoSeriesOfTheirOwn(t *testing.T) {
 	}
 	handler := m.observe("validate", admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return admission.Allowed("") }))
 	kinds := []string{"Sandbox", "SandboxTemplate", "SandboxWarmPool", "SandboxClaim", "Scale", "ConfigMap"}
-	want := map[string]bool{"agent_sandbox_admission_decisions_total other other": true, "agent_sandbox_admission_duration_seconds other": true}
+	want := map[string]bool{"agent_sandbox_admission_decisions_total other/other": true, "agent_sandbox_admission_duration_seconds other": true}
 	ask := func(kind, operation string) {
 		request := creation("tenant", kind, "{}")
 		request.Operation = admissionv1.Operation(operation)
@@ -35,7 +36,7 @@ func TestCallersMakeNoSeriesOfTheirOwn(t *testing.T) {
 	for _, kind := range kinds {
 		for _, operation := range []string{"CREATE", "UPDATE", "DELETE", "CONNECT"} {
 			ask(kind, operation)
-			want["agent_sandbox_admission_decisions_total "+kind+" "+operation] = true
+			want["agent_sandbox_admission_decisions_total "+kind+"/"+operation] = true
 		}
 		want["agent_sandbox_admission_duration_seconds "+kind] = true
 	}
@@ -49,13 +50,13 @@ func TestCallersMakeNoSeriesOfTheirOwn(t *testing.T) {
 	got := map[string]bool{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			series := family.GetName()
+			var labels []string
 			for _, label := range metric.GetLabel() { // sorted by name
 				if label.GetName() == "kind" || label.GetName() == "operation" {
-					series += " " + label.GetValue()
+					labels = append(labels, label.GetValue())
 				}
 			}
-			got[series] = true
+			got[family.GetName()+" "+strings.Join(labels, "/")] = true
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -185,15 +185,18 @@ func TestTwoHundredModulesOfOneConfigMap(t *testing.T) {
 		t.Fatal(show(t, report))
 	}
 	d := e.Evaluate(context.Background(), requestOf(t, "containers: [{name: a, image: 'a:1', securityContext: {privileged: true}}]"))
-	found := map[string]bool{}
+	said := 0
 	for _, f := range d.Findings {
 		if f.Failure {
 			t.Errorf("a rule failed: %s", show(t, f))
 		}
-		found[f.Rule] = true
+		said += max(1, f.Omits)
+	}
+	if said < many {
+		t.Errorf("%d findings, want one of each of %d rules, listed or counted", said, many)
 	}
 	for i := range many {
-		if id := fmt.Sprintf("extra%d", i); !slices.Contains(d.Evaluated, id) || !found[id] {
+		if id := fmt.Sprintf("extra%d", i); !slices.Contains(d.Evaluated, id) {
 			t.Errorf("rule %s did not judge", id)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -48,6 +49,31 @@ func checkNames(in Input) []Fault {
 			faults[i].Warning = true // a waiting Sandbox has a name of its own
 		}
 		faults = append(faults, volumeNames(in.Object, name)...)
+		faults = append(faults, borrowedVolumes(in, name, at)...)
+	}
+	return faults
+}
+
+// borrowedVolumes warns of a claim with whose name the template's volumes could not be made. A
+// waiting Sandbox has a name of its own, and theirs are there already.
+func borrowedVolumes(in Input, claim string, at *field.Path) []Fault {
+	own := sets.New[string]()
+	for _, element := range listAt(in.Object, "spec", "volumeClaimTemplates") {
+		template, _ := element.(map[string]any)
+		own.Insert(textAt(template, "metadata", "name"))
+	}
+	var faults []Fault
+	for _, element := range in.Effective.VolumeClaimTemplates {
+		template, _ := element.(map[string]any)
+		name := textAt(template, "metadata", "name")
+		if own.Has(name) || len(validation.IsDNS1123Label(name)) > 0 {
+			continue // it is refused here, or in the template
+		}
+		for _, problem := range validation.IsDNS1123Subdomain(name + "-" + claim) {
+			fault := badName(at, claim, fmt.Sprintf("with volume %q of the template, a PersistentVolumeClaim would be named by both: %s", name, problem))
+			fault.Warning = true
+			faults = append(faults, fault)
+		}
 	}
 	return faults
 }

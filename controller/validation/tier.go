@@ -42,33 +42,61 @@ func checkTier(in Input) []Fault {
 	}}
 }
 
+// connecting is the object that says what a Sandbox may connect to, and where it stands. Pools
+// and claims borrow it: their template may be older than the tier of the namespace, and is not
+// theirs to correct, so that what is wrong with it is a warning about them.
+func connecting(in Input) (object map[string]any, at *field.Path, borrowed bool) {
+	if in.Kind == KindPool || in.Kind == KindClaim {
+		return in.Template, field.NewPath("template"), true
+	}
+	return in.Object, nil, false
+}
+
+// checkEgressProfile refuses a profile that the tier does not allow.
 func checkEgressProfile(in Input) []Fault {
-	if in.Kind != KindSandbox && in.Kind != KindTemplate || !in.TierKnown {
+	object, at, borrowed := connecting(in)
+	chosen, present := objectAt(object, "metadata", "annotations")[keys.EgressProfile]
+	allowed := sets.New(append([]string{in.Tier.Egress.Profile}, in.Tier.Egress.Allowed...)...)
+	if name, _ := chosen.(string); !in.TierKnown || !present || allowed.Has(name) {
 		return nil
 	}
-	chosen, present := objectAt(in.Object, "metadata", "annotations")[keys.EgressProfile]
-	allowed := sets.New(append([]string{in.Tier.Egress.Profile}, in.Tier.Egress.Allowed...)...)
-	if name, _ := chosen.(string); !present || allowed.Has(name) {
-		return nil
+	detail, remedy := fmt.Sprintf("tier %q does not allow this egress profile", in.TierName), "Choose one of: "
+	if borrowed {
+		detail, remedy = detail+", so no Sandbox is made of the template", "Choose in the template one of: "
 	}
 	return []Fault{{
-		Rule: RuleEgressProfile,
-		Error: field.Invalid(field.NewPath("metadata", "annotations").Key(keys.EgressProfile), chosen,
-			fmt.Sprintf("tier %q does not allow this egress profile", in.TierName)),
-		Remedy: "Choose one of: " + strings.Join(sets.List(allowed), ", ") + "; or remove the annotation.",
+		Rule: RuleEgressProfile, Warning: borrowed,
+		Error:  field.Invalid(at.Child("metadata", "annotations").Key(keys.EgressProfile), chosen, detail),
+		Remedy: remedy + strings.Join(sets.List(allowed), ", ") + "; or remove the annotation.",
 	}}
 }
 
 // checkEgressCeiling refuses a template whose own rules open more than anybody in the
-// tier may.
+// tier may. Who only borrows it is told where, and not what it opens.
 func checkEgressCeiling(in Input) []Fault {
-	own := objectAt(in.Object, "spec", "networkPolicy")
-	unmanaged := textAt(in.Object, "spec", "networkPolicyManagement") == string(extensionsv1beta1.NetworkPolicyUnmanaged)
-	if in.Kind != KindTemplate || !in.TierKnown || own == nil || unmanaged || in.Tier.Egress.Ceiling == "" {
+	object, at, borrowed := connecting(in)
+	own := objectAt(object, "spec", "networkPolicy")
+	unmanaged := textAt(object, "spec", "networkPolicyManagement") == string(extensionsv1beta1.NetworkPolicyUnmanaged)
+	if in.Kind == KindSandbox || !in.TierKnown || own == nil || unmanaged || in.Tier.Egress.Ceiling == "" {
 		return nil
 	}
+	var faults []Fault
+	for _, fault := range beyondCeiling(in, own, at.Child("spec", "networkPolicy", "egress")) {
+		if borrowed {
+			fault.Warning = true
+			fault.Error = &field.Error{
+				Type: fault.Type, Field: fault.Field,
+				Detail: fmt.Sprintf("egress of tier %q does not go as far as this, so no Sandbox is made of the template", in.TierName),
+			}
+			fault.Remedy = "Ask its owner to narrow its rules, or the platform team for a namespace of another tier."
+		}
+		faults = append(faults, fault)
+	}
+	return faults
+}
+
+func beyondCeiling(in Input, own map[string]any, at *field.Path) []Fault {
 	var rules extensionsv1beta1.NetworkPolicySpec
-	at := field.NewPath("spec", "networkPolicy", "egress")
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(own, &rules); err != nil {
 		return []Fault{{
 			Rule: RuleEgressCeiling, Error: field.Invalid(at, "", "the rules cannot be read: "+err.Error()), Remedy: "Write them as in a NetworkPolicy.",

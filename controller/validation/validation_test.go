@@ -234,6 +234,17 @@ func TestTier(t *testing.T) {
 		"own rules within the ceiling": {
 			with(creation("SandboxTemplate", strings.Replace(own, "10.0.0.0/8", "203.0.113.0/24", 1)), ceiling), nil,
 		},
+		"a pool of a template whose own rules go beyond the ceiling": {
+			with(creation("SandboxWarmPool", `{"metadata": {"name": "p"}}`), func(in *validation.Input) { ceiling(in); in.Template = decode(own) }),
+			[]string{`warning egress-ceiling: template.spec.networkPolicy.egress[0].to[1] (<nil>): egress of tier "standard" does not go as far as this, ` +
+				`so no Sandbox is made of the template. Fix: Ask its owner to narrow its rules, or the platform team for a namespace of another tier.`},
+		},
+		"a claim of a template with an egress profile that the tier does not allow": {
+			with(creation("SandboxClaim", `{"metadata": {"name": "c"}}`), func(in *validation.Input) { in.Template = decode(chosen) }),
+			[]string{`warning egress-profile: template.metadata.annotations[platform.agents.x-k8s.io/egress-profile] (everything): ` +
+				`tier "standard" does not allow this egress profile, so no Sandbox is made of the template. ` +
+				`Fix: Choose in the template one of: none, public; or remove the annotation.`},
+		},
 		"own rules where there is no ceiling": {creation("SandboxTemplate", own), nil},
 		"a RuntimeClass that does not exist": {
 			creation("Sandbox", sandbox("gvisr")),
@@ -280,6 +291,13 @@ func TestNames(t *testing.T) {
 		return `{"metadata": {"name": "` + name + `"}, "spec": {"volumeClaimTemplates": [` + strings.Join(list, ",") + `]}}`
 	}
 	serviced := func(in *validation.Input) { in.Template = decode(`{"spec": {"service": true}}`) }
+	borrowing := func(vcts ...string) func(in *validation.Input) {
+		return func(in *validation.Input) {
+			in.Template = decode(volumes("t", vcts...))
+			in.Template["spec"].(map[string]any)["volumeClaimTemplatesPolicy"] = "Overrides"
+			in.Effective = effective.OfClaim(in.Object, in.Template)
+		}
+	}
 	relaxed := func(in *validation.Input) { in.RelaxedServiceNames = true }
 	cases := map[string]struct {
 		in validation.Input
@@ -302,7 +320,15 @@ func TestNames(t *testing.T) {
 		"a template whose NetworkPolicy's name just fits":   {creation("SandboxTemplate", volumes(strings.Repeat("a", 238))), nil},
 		"a pool whose members have a Service":               {with(creation("SandboxWarmPool", volumes("a.b")), serviced), []string{"metadata.name"}},
 		"a long pool name is cut for its members":           {with(creation("SandboxWarmPool", volumes(long)), serviced), nil},
-		"a claim whose Sandbox has a Service is warned":     {with(creation("SandboxClaim", volumes("1a")), serviced), []string{"warning metadata.name"}},
+		"a claim of a long name is warned of its template's volumes": {
+			with(creation("SandboxClaim", volumes(strings.Repeat("a", 250))), borrowing("vol", "v")), []string{"warning metadata.name"},
+		},
+		"the name of a volume that it brings itself is refused": {
+			with(creation("SandboxClaim", volumes(strings.Repeat("a", 250), "vol")), borrowing("vol")), []string{"spec.volumeClaimTemplates[0].metadata.name"},
+		},
+		"a claim whose template's volumes get good names": {with(creation("SandboxClaim", volumes(long)), borrowing("vol")), nil},
+		"a claim is not told of its template's own fault": {with(creation("SandboxClaim", volumes("x")), borrowing("Vol")), nil},
+		"a claim whose Sandbox has a Service is warned":   {with(creation("SandboxClaim", volumes("1a")), serviced), []string{"warning metadata.name"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

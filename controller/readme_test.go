@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -31,11 +32,8 @@ func rows(t *testing.T) [][]string {
 	return row.FindAllStringSubmatch(string(text), -1)
 }
 
-// suite is what the tests of a package are called, with all that their files say in words.
-type suite struct {
-	tests map[string]bool
-	words map[string]bool
-}
+// suite is what each test of a package says in words, the names of its cases among them.
+type suite map[string]map[string]bool
 
 // read reads the files of a directory whose names end in one of the suffixes.
 func read(t *testing.T, dir string, wanted func(name string) bool) []*ast.File {
@@ -60,21 +58,46 @@ func read(t *testing.T, dir string, wanted func(name string) bool) []*ast.File {
 
 func suiteOf(t *testing.T, dir string) suite {
 	t.Helper()
-	s := suite{tests: map[string]bool{}, words: map[string]bool{}}
+	functions := map[string]*ast.FuncDecl{}
 	for _, file := range read(t, dir, func(name string) bool { return strings.HasSuffix(name, "_test.go") }) {
-		ast.Inspect(file, func(node ast.Node) bool {
-			switch n := node.(type) {
-			case *ast.FuncDecl:
-				s.tests[n.Name.Name] = s.tests[n.Name.Name] || n.Recv == nil
-			case *ast.BasicLit:
-				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
-					s.words[text] = true
-				}
+		for _, declaration := range file.Decls {
+			if function, isFunc := declaration.(*ast.FuncDecl); isFunc && function.Recv == nil {
+				functions[function.Name.Name] = function
 			}
-			return true
-		})
+		}
+	}
+	s := suite{}
+	for name, function := range functions {
+		words, calls := contentsOf(function)
+		for _, called := range calls {
+			if helper := functions[called]; helper != nil {
+				more, _ := contentsOf(helper)
+				maps.Copy(words, more)
+			}
+		}
+		s[name] = words
 	}
 	return s
+}
+
+// contentsOf are the texts that stand in a function, and the names of the functions that it
+// calls: the cases of a test are its own, or listed by a function of their own.
+func contentsOf(function *ast.FuncDecl) (words map[string]bool, calls []string) {
+	words = map[string]bool{}
+	ast.Inspect(function, func(node ast.Node) bool {
+		switch n := node.(type) {
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
+				words[text] = true
+			}
+		case *ast.CallExpr:
+			if called, isName := n.Fun.(*ast.Ident); isName {
+				calls = append(calls, called.Name)
+			}
+		}
+		return true
+	})
+	return words, calls
 }
 
 func TestEveryRowOfTheReadmeIsProven(t *testing.T) {
@@ -95,11 +118,11 @@ func TestEveryRowOfTheReadmeIsProven(t *testing.T) {
 			if _, read := suites[dir]; !read {
 				suites[dir] = suiteOf(t, dir)
 			}
-			if !suites[dir].tests[test] {
+			cases, exists := suites[dir][test]
+			if !exists {
 				t.Errorf("%q: there is no %s in %s", what, test, dir)
-			}
-			if words != "" && !suites[dir].words[words] {
-				t.Errorf("%q: no test of %s has the case %q", what, dir, words)
+			} else if words != "" && !cases[words] {
+				t.Errorf("%q: %s in %s has no case %q", what, test, dir, words)
 			}
 			proven++
 		}

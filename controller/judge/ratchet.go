@@ -17,7 +17,8 @@ import (
 
 // Ratchet splits the findings of an update into those that the change brings in and
 // those that the object had before. A finding is the same if rule, place and value
-// are, whereby names tell the members of a list apart, not their order. Each old
+// are, whereby names tell the members of a list apart, not their order; one that has neither place
+// nor value is its message. Each old
 // finding excuses one new one only. The failure of a rule is no finding about the
 // object, and what is not listed is nobody's, so they excuse nothing once the spec
 // changed. An amount beyond the tier excuses a smaller one. A rule that had no time to
@@ -63,6 +64,9 @@ func lessens(f engine.Finding, now, before Judgement) bool {
 }
 
 func identity(f engine.Finding, document map[string]any) string {
+	if f.Field == "" && f.Value == "" {
+		return f.Rule + "\x00\x00\x00" + f.Message
+	}
 	return f.Rule + "\x00" + named(f.Field, document) + "\x00" + f.Value
 }
 

@@ -45,6 +45,9 @@ func TestRatchet(t *testing.T) {
 	finding := func(field, value string) engine.Finding {
 		return engine.Finding{Rule: "r", Field: field, Value: value, Enforcement: engine.Deny}
 	}
+	plain := func(message string) engine.Finding {
+		return engine.Finding{Rule: "r", Message: message, Enforcement: engine.Deny}
+	}
 	late := engine.Finding{Rule: "r", Failure: true, Late: true, Enforcement: engine.Deny}
 	amount := func(text string) engine.Finding {
 		return engine.Finding{Rule: ceilings.RuleResources, Field: "a", Value: text, Message: "too much", Enforcement: engine.Deny}
@@ -62,6 +65,9 @@ func TestRatchet(t *testing.T) {
 		"the same finding is tolerated":              {[]engine.Finding{finding("a", "1")}, []engine.Finding{finding("a", "1")}, true, 0, 0},
 		"another value counts":                       {[]engine.Finding{finding("a", "2")}, []engine.Finding{finding("a", "1")}, true, 1, 0},
 		"another place counts":                       {[]engine.Finding{finding("b", "1")}, []engine.Finding{finding("a", "1")}, true, 1, 0},
+		"the same plain text is tolerated":           {[]engine.Finding{plain("image a")}, []engine.Finding{plain("image a")}, true, 0, 0},
+		"another plain text counts":                  {[]engine.Finding{plain("image b")}, []engine.Finding{plain("image a")}, true, 1, 0},
+		"a plain text excuses no place":              {[]engine.Finding{finding("a", "")}, []engine.Finding{plain("")}, true, 1, 0},
 		"an old finding excuses a single new one":    {[]engine.Finding{finding("a[0]", "1"), finding("a[0]", "1")}, []engine.Finding{finding("a[0]", "1")}, true, 1, 0},
 		"a failure counts once the spec changes":     {[]engine.Finding{failure}, []engine.Finding{failure}, true, 1, 0},
 		"what is not listed counts once it changes":  {[]engine.Finding{omitted}, []engine.Finding{omitted}, true, 1, 0},

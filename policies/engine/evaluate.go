@@ -50,7 +50,7 @@ func (e *Engine) decide(ctx context.Context, in Input) Decision {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.budget)
 	defer cancel()
-	findings := append(s.brokenFindings(in.Kind), s.ofNative(in)...)
+	findings := append(s.brokenFindings(in), s.ofNative(in)...)
 	pssFindings, pssRules := e.podSecurity(ctx, s.pss, in)
 	findings = append(findings, pssFindings...)
 	v, err := s.variantOf(in.Namespace)

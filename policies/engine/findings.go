@@ -71,14 +71,15 @@ func engineFailure(message, remediation string) Finding {
 }
 
 // brokenFindings are those of modules that did not load and have no last good content.
-func (s *set) brokenFindings(kind string) []Finding {
+func (s *set) brokenFindings(in Input) []Finding {
 	var findings []Finding
 	for _, b := range s.broken {
-		if b.LastGood || b.Enforcement == Off || !slices.Contains(b.Kinds, kind) {
+		enforcement := s.overridden(b.Rule, b.Enforcement, in.Namespace)
+		if b.LastGood || enforcement == Off || !slices.Contains(b.Kinds, in.Kind) {
 			continue
 		}
 		findings = append(findings, Finding{
-			Rule: cmp.Or(b.Rule, Module{Source: b.Source, Name: b.Name}.file()), Severity: b.Severity, Enforcement: b.Enforcement, Failure: true,
+			Rule: cmp.Or(b.Rule, Module{Source: b.Source, Name: b.Name}.file()), Severity: b.Severity, Enforcement: enforcement, Failure: true,
 			Message:     "the rule does not load: " + b.Reason,
 			Remediation: "The rule is at fault, not the object: tell the platform team this message.",
 		})

@@ -295,7 +295,7 @@ func compileAll(helpers map[string]*ast.Module, rules map[string]*rule) (*ast.Co
 }
 
 // configureBroken gives the findings of broken modules the enforcement that is configured for
-// their rules.
+// their rules; overrides come on top of it, by the namespace.
 func (l *loadedRules) configureBroken(cfg Configuration) {
 	for i, b := range l.broken {
 		if given := cfg.Rules[b.Rule].Enforcement; b.Rule != "" && given != "" {

@@ -85,12 +85,7 @@ func (s *set) ofNative(in Input) []Finding {
 			findings = append(findings, engineFailure(fmt.Sprintf("finding of rule %q, which is not decided outside of the engine", f.Rule), ""))
 			continue
 		}
-		enforcement := s.native[i].Enforcement
-		for _, o := range s.overrides {
-			if given := o.Rules[f.Rule].Enforcement; given != "" && o.selects(in.Namespace) {
-				enforcement = given
-			}
-		}
+		enforcement := s.overridden(f.Rule, s.native[i].Enforcement, in.Namespace)
 		if slices.Index(enforcements, enforcement) < slices.Index(enforcements, f.Enforcement) {
 			f.Enforcement = enforcement
 		}

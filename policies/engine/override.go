@@ -200,6 +200,17 @@ func (o Override) selects(namespace NamespaceInfo) bool {
 	return o.selector.Matches(set)
 }
 
+// overridden is the enforcement of a rule in a namespace: what the last override that selects it says, or else the
+// one given.
+func (s *set) overridden(rule string, enforcement Enforcement, namespace NamespaceInfo) Enforcement {
+	for _, o := range s.overrides {
+		if given := o.Rules[rule].Enforcement; given != "" && o.selects(namespace) {
+			enforcement = given
+		}
+	}
+	return enforcement
+}
+
 // exempt turns findings of rules that the object is exempt from into records. It says when the first of the
 // exemptions that did so ends; zero when none did.
 func (s *set) exempt(findings []Finding, in Input) (until time.Time) {

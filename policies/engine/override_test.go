@@ -96,6 +96,26 @@ overrides:
 	}
 }
 
+// What a rule denies in some namespaces only is refused there too while its module does not load.
+func TestABrokenModuleHasTheEnforcementOfTheNamespace(t *testing.T) {
+	e := loaded(t, `
+rules: {a: {enforcement: Audit}}
+overrides:
+- {name: production, namespaceSelector: {matchLabels: {stage: production}}, rules: {a: {enforcement: Deny}}}
+- {name: "off", namespaceSelector: {matchLabels: {stage: "off"}}, rules: {a: {enforcement: "Off"}}}
+- {name: other, namespaceSelector: {matchLabels: {stage: other}}, rules: {no-latest: {enforcement: Deny}}}
+`, ruleFile("a", "deny contains"))
+	for stage, want := range map[string][]brief{
+		"": {{Rule: "a", Enforcement: "Audit"}}, "other": {{Rule: "a", Enforcement: "Audit"}}, "production": {{Rule: "a", Enforcement: "Deny"}}, "off": nil,
+	} {
+		in := requestOf(t)
+		in.Namespace = inStage(stage)
+		if diff := cmp.Diff(want, briefs(e.Evaluate(context.Background(), in).Findings)); diff != "" {
+			t.Errorf("stage %q: findings (-want +got):\n%s", stage, diff)
+		}
+	}
+}
+
 func TestExemptionsRecordUntilTheirLastDay(t *testing.T) {
 	const configuration = `
 rules: {no-latest: {enforcement: Deny}}

@@ -177,7 +177,7 @@ func TestPrintDoesNothing(t *testing.T) {
 	}
 }
 
-// As many rules as a ConfigMap may hold are in force together, and one of them that breaks breaks no other.
+// As many rules as a ConfigMap may hold are in force together, and a broken one breaks no other.
 func TestTwoHundredModulesOfOneConfigMap(t *testing.T) {
 	const many = 200
 	e, modules := newEngine(t), copies(many)

@@ -153,7 +153,7 @@ func TestWhatANaiveRuleAllows(t *testing.T) {
 
 // What is loaded in the obvious way may be more, or nothing at all.
 func TestWhatNaiveLoadingAllows(t *testing.T) {
-	good := ruleFile("a", "deny contains \"x\" if not spared\n\nspared if input.kind == \"Nothing\"\n")
+	good := ruleFile("a", "exempt if input.kind == \"Nothing\"\n\ndeny contains \"x\" if not exempt\n")
 	cases := map[string]struct {
 		second engine.Module
 		// breaks says that a naive engine ends up without any rule.

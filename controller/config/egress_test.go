@@ -22,6 +22,8 @@ func TestRulesOfProfiles(t *testing.T) {
 		"Services beside ranges":          {"{cidrs: [192.0.2.0/24], ports: [{port: 443}], services: [{namespace: tools, name: git}]}", nil},
 		"nothing":                         {"{}", []string{"rules[0]", "would allow everything"}},
 		"a range with host bits":          {"{cidrs: [192.0.2.1/24]}", []string{"cidrs[0]", "192.0.2.1/24", "write 192.0.2.0/24"}},
+		"IPv4 that is written as IPv6":    {"{cidrs: ['::ffff:192.0.2.0/120']}", []string{"cidrs[0]", "::ffff:192.0.2.0/120", "write 192.0.2.0/24"}},
+		"such an exception":               {"{cidrs: ['2001:db8::/32'], except: ['::ffff:192.0.2.0/120']}", []string{"except[0]", "::ffff:192.0.2.0/120"}},
 		"an exception that is no range":   {"{cidrs: [192.0.2.0/24], except: [all]}", []string{"except[0]", "all"}},
 		"an exception outside":            {"{cidrs: [192.0.2.0/24], except: [198.51.100.0/25]}", []string{"except[0]", "198.51.100.0/25", "within none"}},
 		"an exception that is the range":  {"{cidrs: [192.0.2.0/24], except: [192.0.2.0/24]}", []string{"except[0]", "within none"}},
@@ -66,6 +68,7 @@ func TestResolversOfProfiles(t *testing.T) {
 	}{
 		"addresses of both families": {"{internet: true, nameservers: [192.0.2.53, '2001:db8::53']}", nil},
 		"a name":                     {"{nameservers: [dns.test]}", []string{"nameservers[0]", "dns.test", "write an IP address"}},
+		"IPv4 written as IPv6":       {"{nameservers: ['::ffff:192.0.2.53']}", []string{"nameservers[0]", "::ffff:192.0.2.53", "write 192.0.2.53"}},
 		"a zone":                     {"{nameservers: ['fe80::1%eth0']}", []string{"nameservers[0]", "write an IP address"}},
 		"beside the cluster's":       {"{dns: true, nameservers: [192.0.2.53]}", []string{"nameservers", "remove these, or dns"}},
 		"more than a Pod can have":   {"{nameservers: [192.0.2.1, 192.0.2.2, 192.0.2.3, 192.0.2.4]}", []string{"nameservers", "at most 3"}},

@@ -95,15 +95,19 @@ func (p *Platform) validateProfileName(name string, at *field.Path) field.ErrorL
 func validateAddresses(addresses []string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, text := range addresses {
-		if address, err := netip.ParseAddr(text); err != nil || address.Zone() != "" {
+		switch address, err := netip.ParseAddr(text); {
+		case err != nil || address.Zone() != "":
 			errs = append(errs, field.Invalid(at.Index(i), text, "write an IP address"))
+		case address.Is4In6():
+			errs = append(errs, field.Invalid(at.Index(i), text, "write "+address.Unmap().String()))
 		}
 	}
 	return errs
 }
 
 // validateCIDRs wants the canonical form: host bits that are set would be read as
-// one thing by a person and as another by the network.
+// one thing by a person and as another by the network, and so would IPv4 that is written
+// as IPv6.
 func validateCIDRs(cidrs []string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, cidr := range cidrs {
@@ -111,6 +115,9 @@ func validateCIDRs(cidrs []string, at *field.Path) field.ErrorList {
 		switch {
 		case err != nil:
 			errs = append(errs, field.Invalid(at.Index(i), cidr, "write a range such as 10.0.0.0/8 or fd00::/8"))
+		case prefix.Addr().Is4In6():
+			plain := netip.PrefixFrom(prefix.Addr().Unmap(), max(prefix.Bits()-96, 0))
+			errs = append(errs, field.Invalid(at.Index(i), cidr, "write "+plain.Masked().String()))
 		case prefix.Masked() != prefix:
 			errs = append(errs, field.Invalid(at.Index(i), cidr, "write "+prefix.Masked().String()))
 		}

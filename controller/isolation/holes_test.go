@@ -43,6 +43,9 @@ func TestHolesAreWhatOthersOpenBeyondOurs(t *testing.T) {
 		"a private range, under the internet":            {"public", "{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.1.0.0/16}}]}]}", hole(out, "10.1.0.0/16")},
 		"the metadata service":                           {"public", "{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 169.254.169.254/32}}]}]}", hole(out, "169.254.169.254/32")},
 		"a unique local range, IPv6":                     {"public", "{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: \"fd00::/8\"}}]}]}", hole(out, "fd00::/8")},
+		"the metadata service, written as IPv6":          {"public", "{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: '::ffff:169.254.169.254/128'}}]}]}", hole(out, "::ffff:169.254.169.254/128")},
+		"a private range, written as IPv6":               {"public", "{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: '::ffff:10.0.0.0/104'}}]}]}", hole(out, "::ffff:10.0.0.0/104")},
+		"an exception, written as IPv6":                  {"public", "{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: '2606:4700::/32', except: ['::ffff:10.0.0.0/104']}}]}]}", hole(out, "2606:4700::/32")},
 		"all of IPv4, under the internet":                {"public", "{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 0.0.0.0/0}}]}]}", hole(out, "0.0.0.0/0")},
 		"the cluster's DNS again": {
 			"dns-only", `{podSelector: {}, policyTypes: [Egress], egress: [{ports: [{port: 53, protocol: UDP}],

@@ -62,13 +62,13 @@ func internet(clusterCIDRs []string) []networkingv1.NetworkPolicyPeer {
 // within keeps the ranges that lie inside a larger one: the apiserver takes no
 // others as exceptions.
 func within(cidr string, ranges []string) []string {
-	outer, err := netip.ParsePrefix(cidr)
-	if err != nil {
+	outer, readable := readRange(cidr)
+	if !readable {
 		return nil
 	}
 	var inside []string
 	for _, text := range ranges {
-		if inner, err := netip.ParsePrefix(text); err == nil && covers(outer, inner) && inner != outer {
+		if inner, readable := readRange(text); readable && covers(outer, inner) && inner != outer {
 			inside = append(inside, text)
 		}
 	}
@@ -77,10 +77,10 @@ func within(cidr string, ranges []string) []string {
 
 // isWithin says whether a range lies inside one of others, or is one of them.
 func isWithin(cidr string, ranges []string) bool {
-	inner, err := netip.ParsePrefix(cidr)
-	return err == nil && slices.ContainsFunc(ranges, func(text string) bool {
-		outer, err := netip.ParsePrefix(text)
-		return err == nil && covers(outer, inner)
+	inner, readable := readRange(cidr)
+	return readable && slices.ContainsFunc(ranges, func(text string) bool {
+		outer, readable := readRange(text)
+		return readable && covers(outer, inner)
 	})
 }
 
@@ -88,7 +88,7 @@ func isWithin(cidr string, ranges []string) bool {
 func outermost(ranges []string) []string {
 	var prefixes []netip.Prefix
 	for _, text := range ranges {
-		if prefix, err := netip.ParsePrefix(text); err == nil { // the configuration was checked when it was read
+		if prefix, readable := readRange(text); readable { // the configuration was checked when it was read
 			prefixes = append(prefixes, prefix.Masked())
 		}
 	}

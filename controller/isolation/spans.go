@@ -21,17 +21,25 @@ func spanOf(prefix netip.Prefix) span {
 	return span{prefix.Masked().Addr(), end}
 }
 
+// readRange reads a range as every enforcer does; false where that cannot be said. Many
+// take an IPv4 range that is written as IPv6 (::ffff:10.0.0.0/104) for IPv4, and others
+// do not, so it is none.
+func readRange(text string) (netip.Prefix, bool) {
+	prefix, err := netip.ParsePrefix(text)
+	return prefix, err == nil && !prefix.Addr().Is4In6()
+}
+
 // spansOf are the addresses of a block without its exceptions; false for one that
 // cannot be read.
 func spansOf(block *networkingv1.IPBlock) ([]span, bool) {
-	prefix, err := netip.ParsePrefix(block.CIDR)
-	if err != nil {
+	prefix, readable := readRange(block.CIDR)
+	if !readable {
 		return nil, false
 	}
 	spans := []span{spanOf(prefix)}
 	for _, text := range block.Except {
-		except, err := netip.ParsePrefix(text)
-		if err != nil {
+		except, readable := readRange(text)
+		if !readable {
 			return nil, false
 		}
 		spans = without(spans, spanOf(except))

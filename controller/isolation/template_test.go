@@ -146,6 +146,7 @@ func TestPolicyOfATemplateThatHasGone(t *testing.T) {
 		"the same, and a node came":            {ruled(own("192.0.2.0/24")), "closed", without},
 		"rules of its own beyond a ceiling":    {ruled(own("10.0.0.0/8")), "closed", closed("10.0.0.0/8")},
 		"rules of its own in an unknown tier":  {ruled(own("10.0.0.0/8")), "unheard-of", ruled(own("10.0.0.0/8"))},
+		"the same, written as IPv6":            {ruled(own("::ffff:10.0.0.0/104")), "closed", closed("::ffff:10.0.0.0/104")},
 		"rules of its own that covered a node": {ruled(own("198.51.100.0/24")), "closed", closed("198.51.100.0/24")},
 	}
 	for name, tc := range cases {

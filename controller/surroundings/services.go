@@ -60,7 +60,7 @@ func listServiceRanges(ctx context.Context, reader client.Reader, version string
 		}
 		for _, text := range texts {
 			if prefix, err := netip.ParsePrefix(text); err == nil { // the apiserver has checked it
-				ranges = append(ranges, prefix.Masked())
+				ranges = append(ranges, plain(prefix))
 			}
 		}
 	}

@@ -163,7 +163,7 @@ func rangesOf(nodes []corev1.Node, apiserver []discoveryv1.EndpointSlice) []neti
 		}
 		for _, text := range nodes[i].Spec.PodCIDRs {
 			if pods, err := netip.ParsePrefix(text); err == nil {
-				ranges = append(ranges, pods.Masked())
+				ranges = append(ranges, plain(pods))
 			}
 		}
 	}
@@ -175,4 +175,14 @@ func rangesOf(nodes []corev1.Node, apiserver []discoveryv1.EndpointSlice) []neti
 		}
 	}
 	return ranges
+}
+
+// plain is a range by its first address. IPv4 that is written as IPv6 becomes IPv4: as a
+// range of IPv6 it would close nothing.
+func plain(prefix netip.Prefix) netip.Prefix {
+	prefix = prefix.Masked()
+	if address := prefix.Addr(); address.Is4In6() {
+		prefix = netip.PrefixFrom(address.Unmap(), prefix.Bits()-(address.BitLen()-address.Unmap().BitLen()))
+	}
+	return prefix
 }

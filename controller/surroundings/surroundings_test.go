@@ -90,7 +90,7 @@ func TestTheConfigurationFollowsTheCluster(t *testing.T) {
 	must(t, err)
 	followers := []<-chan event.GenericEvent{watcher.Follow(), watcher.Follow()}
 	first := node("two", "198.51.100.9", "2001:db8::9")
-	first.Spec.PodCIDRs = []string{"198.18.7.0/24", "2001:db8:1::/64"}
+	first.Spec.PodCIDRs = []string{"198.18.7.0/24", "2001:db8:1::/64", "::ffff:198.51.100.64/122"}
 	git := service(map[string]string{"app": "git"})
 	steps := []struct {
 		what string
@@ -103,11 +103,11 @@ func TestTheConfigurationFollowsTheCluster(t *testing.T) {
 		{"at the start", func() error { return nil }, false, []string{"192.0.2.0/24", "203.0.113.7/32"}, ""},
 		{
 			"a node with public addresses joins", func() error { return world.Create(ctx, first) }, true,
-			[]string{"192.0.2.0/24", "198.51.100.9/32", "2001:db8:1::/64", "2001:db8::9/128", "203.0.113.7/32"}, "",
+			[]string{"192.0.2.0/24", "198.51.100.64/26", "198.51.100.9/32", "2001:db8:1::/64", "2001:db8::9/128", "203.0.113.7/32"}, "",
 		},
 		{
 			"a node with private ones joins", func() error { return world.Create(ctx, node("three", "10.0.0.3", "fd00::3", "192.0.2.3")) }, false,
-			[]string{"192.0.2.0/24", "198.51.100.9/32", "2001:db8:1::/64", "2001:db8::9/128", "203.0.113.7/32"}, "",
+			[]string{"192.0.2.0/24", "198.51.100.64/26", "198.51.100.9/32", "2001:db8:1::/64", "2001:db8::9/128", "203.0.113.7/32"}, "",
 		},
 		{"the node leaves", func() error { return world.Delete(ctx, first) }, true, []string{"192.0.2.0/24", "203.0.113.7/32"}, ""},
 		{"the apiserver moves", func() error {

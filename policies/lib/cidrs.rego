@@ -33,7 +33,7 @@ valid(range) if {
 }
 
 # METADATA
-# description: IPv4 or IPv6, undefined when it is no range.
+# description: IPv4 or IPv6 as it is written, undefined when it is no range.
 family(range) := "IPv4" if {
 	is_string(range)
 	regex.match(`^(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2})/(?:[0-9]|[12][0-9]|3[0-2])$`, range)
@@ -43,7 +43,7 @@ family(range) := "IPv4" if {
 family(range) := "IPv6" if {
 	is_string(range)
 	contains(range, ":")
-	regex.match(`^[0-9a-fA-F:]+/(?:0|[1-9][0-9]{0,2})$`, range)
+	regex.match(`^[0-9a-fA-F:.]+/(?:0|[1-9][0-9]{0,2})$`, range)
 	net.cidr_is_valid(range)
 }
 

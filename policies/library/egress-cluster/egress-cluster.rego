@@ -27,7 +27,7 @@ import data.lib.cidrs
 
 deny contains finding if {
 	some path, block in cidrs.blocks
-	cidrs.valid(block.cidr)
+	cidrs.family(block.cidr)
 	some target in input.parameters.clusterCIDRs
 	net.cidr_intersects(block.cidr, target)
 	not cidrs.spared(target, block)

@@ -141,6 +141,37 @@ func TestForPoolIsTheContractsMember(t *testing.T) {
 	}
 }
 
+func TestWhetherTheAutoscalerMayEvictAMember(t *testing.T) {
+	says := func(value string) editTemplate {
+		return func(t *extensionsv1beta1.SandboxTemplate) {
+			t.Spec.PodTemplate.ObjectMeta.Annotations = map[string]string{blueprint.SafeToEvict: value}
+		}
+	}
+	silent := func(*extensionsv1beta1.SandboxTemplate) {}
+	cases := map[string]struct {
+		template editTemplate
+		platform bool
+		// want is the value of the annotation; empty for none.
+		want string
+	}{
+		"the platform lets it":                       {silent, true, "true"},
+		"the platform does not":                      {silent, false, ""},
+		"the template says no":                       {says("false"), true, "false"},
+		"the template says yes, on no such platform": {says("true"), false, "true"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			member, err := blueprint.ForPool(makePool(), makeTemplate(tc.template), blueprint.Options{SafeToEvict: tc.platform})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := member.Spec.PodTemplate.ObjectMeta.Annotations[blueprint.SafeToEvict]; got != tc.want {
+				t.Errorf("%s = %q, want %q", blueprint.SafeToEvict, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestResolversFollowTheEgressProfile(t *testing.T) {
 	cases := map[string]struct {
 		edit    editTemplate
@@ -221,6 +252,15 @@ func TestForClaimMergesWhatTheClaimAdds(t *testing.T) {
 	}
 	if diff := cmp.Diff([]corev1.EnvVar{{Name: "TOKEN", Value: "s"}}, got.Spec.PodTemplate.Spec.Containers[0].Env); diff != "" {
 		t.Errorf("env (-want +got):\n%s", diff)
+	}
+	if token := got.Spec.PodTemplate.Spec.AutomountServiceAccountToken; token == nil || *token || got.Spec.PodTemplate.Spec.DNSPolicy != corev1.DNSNone {
+		t.Errorf("automountServiceAccountToken = %v, dnsPolicy = %q, want those of a pool's member", token, got.Spec.PodTemplate.Spec.DNSPolicy)
+	}
+	owner := []metav1.OwnerReference{{
+		APIVersion: "extensions.agents.x-k8s.io/v1beta1", Kind: "SandboxClaim", Name: "c", UID: "claim-uid", Controller: new(true), BlockOwnerDeletion: new(true),
+	}}
+	if diff := cmp.Diff(owner, got.OwnerReferences); diff != "" {
+		t.Errorf("owner (-want +got):\n%s", diff)
 	}
 	metadata, err := blueprint.ClaimPodMetadata(claim, template)
 	if err != nil {

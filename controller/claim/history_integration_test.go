@@ -73,9 +73,11 @@ func versionOf(text string) uint64 {
 type verdicts struct {
 	// wrong is what should never have been.
 	wrong []error
-	// adopted are the members that became a claim's, judged those of them that had to be what
-	// the template describes.
-	adopted, judged int
+	// adopted are the members that became a claim's.
+	adopted int
+	// judged are those of them that had to be what the template describes, by the strategy
+	// that said so.
+	judged map[extensionsv1beta1.UpdateStrategyType]int
 	// edits is how often the template came to describe something else.
 	edits int
 }
@@ -106,8 +108,9 @@ type asked struct {
 	generation int64
 	// most is how many members it may have, those included that are being replaced.
 	most int
-	// strict is true when stale members are not handed out.
-	strict bool
+	// strategy is the one in force; strict is true when it hands out no stale members.
+	strategy extensionsv1beta1.UpdateStrategyType
+	strict   bool
 }
 
 // judge holds a history against what was promised.
@@ -119,6 +122,7 @@ func (h *history) judge(outages []outage) verdicts {
 	defer h.mu.Unlock()
 	slices.SortStableFunc(h.changes, func(a, b change) int { return cmp.Compare(a.version, b.version) })
 	r := &replay{outages: outages, claims: map[types.UID]uint64{}, boxes: map[types.UID]*agentsv1beta1.Sandbox{}}
+	r.judged = map[extensionsv1beta1.UpdateStrategyType]int{}
 	for _, c := range h.changes {
 		switch object := c.object.(type) {
 		case *extensionsv1beta1.SandboxTemplate:
@@ -164,11 +168,14 @@ func (r *replay) pool(version uint64, now *extensionsv1beta1.SandboxWarmPool) {
 	if last := len(r.pools) - 1; last >= 0 && r.pools[last].generation == now.Generation {
 		return
 	}
-	most := int(*now.Spec.Replicas)
-	if strategy := now.Spec.UpdateStrategy; strategy != nil && strategy.Type == extensionsv1beta1.UpdateStrategyRollingUpdate {
+	most, strategy := int(*now.Spec.Replicas), extensionsv1beta1.UpdateStrategyOnReplenish
+	if now.Spec.UpdateStrategy != nil {
+		strategy = now.Spec.UpdateStrategy.Type
+	}
+	if strategy == extensionsv1beta1.UpdateStrategyRollingUpdate {
 		most += max(1, most/5)
 	}
-	r.pools = append(r.pools, asked{version, now.Generation, most, judgesStaleness(now)})
+	r.pools = append(r.pools, asked{version, now.Generation, most, strategy, judgesStaleness(now)})
 }
 
 func (r *replay) sandbox(c change, now *agentsv1beta1.Sandbox) {
@@ -218,7 +225,7 @@ func (r *replay) handedOut(version uint64, member, taken *agentsv1beta1.Sandbox)
 		r.fail("member %s went to claim %s, and was unfit: %+v", member.Name, claim.Name, member.Status)
 	}
 	if inForce(r.pools, made, func(p asked) uint64 { return p.version }, func(p asked) bool { return !p.strict }) == 0 {
-		r.judged++
+		r.judged[r.pools[len(r.pools)-1].strategy]++
 		if inForce(r.templates, made, func(d described) uint64 { return d.version }, func(d described) bool { return d.image == imageOf(member) }) == 0 {
 			r.fail("member %s went to claim %s with %s, which no template described since version %d of the claim: %v",
 				member.Name, claim.Name, imageOf(member), made, r.templates)

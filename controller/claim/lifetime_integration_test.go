@@ -107,3 +107,21 @@ func TestAStricterTierEndsNoClaimThatWasServed(t *testing.T) {
 		t.Errorf("writes until Ready (-without a bound +with one):\n%s", diff)
 	}
 }
+
+// A claim that is kept has nothing to delete where its Sandbox would be: that one is
+// somebody's, stays, and the status says why.
+func TestAClaimThatEndsLeavesTheSandboxOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	e.pool(emptyPool)
+	foreign := makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Name, s.OwnerReferences, s.ResourceVersion = "claim", nil, "" })
+	e.Create(foreign)
+	e.Create(makeClaim("claim", withLifecycle(extensionsv1beta1.ClaimLifecycle{
+		ShutdownTime: &metav1.Time{Time: e.Clock.Now().Add(-time.Minute)}, ShutdownPolicy: extensionsv1beta1.ClaimShutdownPolicyRetain,
+	})))
+	e.says("False/ClaimExpired: Claim expired. Sandbox is not controlled by this claim; deletion skipped.")
+	e.named("")
+	if left := e.sandboxes(); len(left) != 1 || left[0].UID != foreign.UID || left[0].DeletionTimestamp != nil {
+		t.Errorf("the Sandboxes that are left: %v, want the one of somebody else", left)
+	}
+}

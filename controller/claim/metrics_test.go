@@ -15,6 +15,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 )
 
 func TestTroublesAreCountedByTheirReasons(t *testing.T) {
@@ -53,6 +54,70 @@ func TestTroublesAreCountedByTheirReasons(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The first time that a claim is Ready is measured, from each beginning that is known, and no
+// other: neither a second time, nor one that an earlier process may have measured.
+func TestTheFirstReadyOfAClaimIsMeasuredFromEachBeginning(t *testing.T) {
+	const webhook, controller, client = "agent_sandbox_claim_startup_latency_ms",
+		"agent_sandbox_claim_controller_startup_latency_ms", "agent_sandbox_client_claim_startup_latency_ms"
+	began := func(key string, earlier time.Duration) func(*scope) {
+		return func(s *scope) {
+			s.claim.Annotations = map[string]string{key: noon().Add(-earlier).Format(time.RFC3339Nano)}
+		}
+	}
+	cases := map[string]struct {
+		change func(*scope)
+		// want are the sums of milliseconds of what was measured.
+		want map[string]float64
+	}{
+		"nobody says when it began":          {func(*scope) {}, map[string]float64{controller: 40}},
+		"the client says when he asked":      {began(keys.ClientFirstRequestedAt, time.Second), map[string]float64{client: 1040, controller: 40}},
+		"a webhook says when it came":        {began(keys.WebhookFirstObservedAt, 7*time.Millisecond), map[string]float64{webhook: 47, controller: 40}},
+		"ours says it":                       {began(keys.ControllerFirstObservedAt, 5*time.Millisecond), map[string]float64{controller: 45}},
+		"a clock that is ahead is left out":  {began(keys.ClientFirstRequestedAt, -time.Second), map[string]float64{controller: 40}},
+		"one that was Ready before":          {func(s *scope) { ready(s.claim, "True", "DependenciesReady") }, nil},
+		"one that was given its time before": {began(keys.ClaimFirstReadyAt, 0), nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := New(nil, nil, nil, clocktesting.NewFakePassiveClock(noon().Add(40*time.Millisecond)), Settings{})
+			registry := prometheus.NewPedanticRegistry()
+			if err := r.metrics.register(registry); err != nil {
+				t.Fatal(err)
+			}
+			s := makeScope()
+			s.sandbox = makeSandbox()
+			tc.change(s)
+			for range 2 {
+				r.measure(s, desiredStatus(s))
+			}
+			if diff := cmp.Diff(tc.want, latenciesIn(t, registry), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("milliseconds measured (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// latenciesIn are the sums of the histograms that hold one measurement each, by their names.
+func latenciesIn(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]float64{}
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			if histogram := series.GetHistogram(); histogram != nil {
+				sums[family.GetName()] = histogram.GetSampleSum()
+				if count := histogram.GetSampleCount(); count != 1 {
+					t.Errorf("%s was measured %d times, want once", family.GetName(), count)
+				}
+			}
+		}
+	}
+	return sums
 }
 
 // troublesIn are the counted troubles by their reasons.

@@ -48,16 +48,10 @@ func anySequence(t *testing.T, seed uint64) {
 	w := newWorld(t, seed, func(e *environment) { e.Faults, e.Lag, e.setting.ColdStartAfter = faults, lag, 6*time.Second })
 	doubles := w.Witness()
 	w.Create(makeTemplate(), makePool(func(p *pool) { p.Spec.Replicas = new(int32(5)) }))
-	strategies := []extensionsv1beta1.UpdateStrategyType{
-		extensionsv1beta1.UpdateStrategyRecreate, extensionsv1beta1.UpdateStrategyRollingUpdate, extensionsv1beta1.UpdateStrategyOnReplenish,
-	}
-	turns := 2
-	if apiserver.LongRun() {
-		turns = 6
-	}
-	for turn := range turns {
+	strategies := strategiesOf(seed)
+	for _, strategy := range strategies {
 		lag.Begin()
-		w.turn(strategies[(int(seed)+turn)%len(strategies)])
+		w.turn(strategy)
 		lag.Stop()
 		w.settle()
 	}
@@ -73,7 +67,29 @@ func anySequence(t *testing.T, seed uint64) {
 		t.Errorf("%d members were handed out, the template changed %d times, %d nodes went away, %d requests were disturbed: the test proves nothing",
 			v.adopted, v.edits, len(w.outages), faults.Count())
 	}
-	t.Logf("%d of %d claims got a member, %d under a strategy that forbids stale ones; writes:\n%s", v.adopted, w.made, v.judged, w.Writes())
+	for _, strategy := range strategies {
+		if strategy != extensionsv1beta1.UpdateStrategyOnReplenish && v.judged[strategy] == 0 {
+			t.Errorf("no member was handed out under %s: the test does not prove that a stale one is not", strategy)
+		}
+	}
+	t.Logf("%d of %d claims got a member, under strategies that forbid stale ones: %v; writes:\n%s", v.adopted, w.made, v.judged, w.Writes())
+}
+
+// strategiesOf are the strategies of the turns of a seed. Any two seeds that follow each
+// other have all three, as those of every run do; none has only the one that judges nothing.
+func strategiesOf(seed uint64) []extensionsv1beta1.UpdateStrategyType {
+	all := []extensionsv1beta1.UpdateStrategyType{
+		extensionsv1beta1.UpdateStrategyRecreate, extensionsv1beta1.UpdateStrategyRollingUpdate, extensionsv1beta1.UpdateStrategyOnReplenish,
+	}
+	turns := 2
+	if apiserver.LongRun() {
+		turns = 6
+	}
+	var chosen []extensionsv1beta1.UpdateStrategyType
+	for turn := range turns {
+		chosen = append(chosen, all[(int(seed)+turn)%len(all)])
+	}
+	return chosen
 }
 
 // world is a namespace with all controllers of pools and claims and what happens to them.

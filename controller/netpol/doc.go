@@ -24,4 +24,12 @@
 // in which it is not there and without a finalizer. Copying the policy when the
 // template goes would come too late, and owning it by Sandboxes would mean a write
 // each time one of them comes or goes.
+//
+// 2026-11-30: The policy that a deleted template leaves has no owner at all. The floor, its
+// last one, may be deleted by an administrator and is made again, as another object: what it
+// owned would be collected with the first, while Sandboxes run. So the first pass after the
+// template takes the owners off, the floor's reference included, and the template controller
+// deletes the policy itself once the apiserver has no Sandbox left that was made of the
+// template. A controller that was away in between loses nothing: it begins with all policies,
+// and each leads it to its template, whether that is there or not.
 package netpol

@@ -192,6 +192,27 @@ func TestUsersOfATemplateAreCounted(t *testing.T) {
 	counted(2, 0, 0)
 }
 
+// Whoever changes a template reads in its status when the change was seen, also when nothing
+// else of the status changes.
+func TestTheStatusOfATemplateFollowsItsGeneration(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	e.Create(makeTemplate())
+	for generation := range int64(3) {
+		e.Eventually("the status is that of the newest generation", func() error {
+			got := e.template()
+			said := meta.FindStatusCondition(got.Status.Conditions, extensionsv1beta1.TemplateConditionNetworkPolicy)
+			if got.Generation != generation+1 || got.Status.ObservedGeneration != got.Generation || said == nil || said.ObservedGeneration != got.Generation {
+				return fmt.Errorf("generation %d has the status %+v", got.Generation, got.Status)
+			}
+			return nil
+		})
+		apiserver.Change(e.Environment, "python", &extensionsv1beta1.SandboxTemplate{}, func(t *extensionsv1beta1.SandboxTemplate) {
+			t.Spec.PodTemplate.ObjectMeta.Labels = map[string]string{"app": fmt.Sprint("v", generation)}
+		})
+	}
+}
+
 // What the condition says of an unmanaged template is true after each change of the policies
 // of others and of its Pods. Nothing is asked for twice: each is told by an event.
 func TestWhatIsOpenForAnUnmanagedTemplateIsToldAsItChanges(t *testing.T) {

@@ -182,7 +182,7 @@ func serveNames(conn net.Conn) {
 			return
 		}
 		reply := answerName(query)
-		_, _ = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...)) //nolint:gosec // A message is short.
+		_, _ = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
 	}
 }
 

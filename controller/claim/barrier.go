@@ -40,14 +40,8 @@ func (r *Reconciler) prove(ctx context.Context, s *scope) error {
 		s.wakeAt(s.now.Add(staleRetry))
 		return nil
 	}
-	var labelled agentsv1beta1.SandboxList
-	err = r.live.List(ctx, &labelled, client.InNamespace(s.claim.Namespace), client.MatchingLabels{keys.ClaimUID: string(s.claim.UID)})
-	if err != nil {
-		return fmt.Errorf("read the Sandboxes of the claim: %w", err)
-	}
-	s.owned = map[string]*agentsv1beta1.Sandbox{}
-	for i := range labelled.Items {
-		s.note(labelled.Items[i].Name, &labelled.Items[i])
+	if err := r.readOwned(ctx, s); err != nil {
+		return err
 	}
 	namesake, err := lookup.Object(ctx, r.live, s.claim.Namespace, s.claim.Name, &agentsv1beta1.Sandbox{})
 	if err != nil {
@@ -56,6 +50,24 @@ func (r *Reconciler) prove(ctx context.Context, s *scope) error {
 	s.note(s.claim.Name, namesake)
 	s.proven = true
 	s.sandbox = s.chosen()
+	return nil
+}
+
+// readOwned lists what the claim controls, unless nobody can have given it anything: the
+// apiserver goes through all Sandboxes of the namespace for it.
+func (r *Reconciler) readOwned(ctx context.Context, s *scope) error {
+	if !r.mustProve(s) {
+		return nil
+	}
+	var labelled agentsv1beta1.SandboxList
+	err := r.live.List(ctx, &labelled, client.InNamespace(s.claim.Namespace), client.MatchingLabels{keys.ClaimUID: string(s.claim.UID)})
+	if err != nil {
+		return fmt.Errorf("read the Sandboxes of the claim: %w", err)
+	}
+	s.owned = map[string]*agentsv1beta1.Sandbox{}
+	for i := range labelled.Items {
+		s.note(labelled.Items[i].Name, &labelled.Items[i])
+	}
 	return nil
 }
 
@@ -71,7 +83,7 @@ func (r *Reconciler) current(ctx context.Context, s *scope) (bool, error) {
 
 // mustProve says whether the claim may have a Sandbox that the cache does not show.
 func (r *Reconciler) mustProve(s *scope) bool {
-	return s.record.touched || s.claim.Status.SandboxStatus.Name != "" || r.inherited.has(s.claim.UID)
+	return s.record.touched || s.claim.Status.SandboxStatus.Name != "" || wasReady(s.claim, s.record) || r.inherited.has(s.claim.UID)
 }
 
 // chosen is the Sandbox that serves the claim: the one on record, or else the best of

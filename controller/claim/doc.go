@@ -25,7 +25,9 @@
 //   - before it creates a Sandbox, before it takes a second one, and before it takes
 //     the first one for a claim that an earlier leader may have served, it reads from
 //     the apiserver whether the claim has one (barrier.go). A cache that lags can
-//     therefore delay a decision and never change it.
+//     therefore delay a decision and never change it. For a claim to which nobody can
+//     have given anything, two reads of single objects say so; for any other, a list
+//     besides.
 //
 // # What a claim gets
 //
@@ -83,4 +85,8 @@
 //
 // 2026-11-29: bind-timeout ends in ClaimExpired and the claim's own shutdownPolicy, so
 // that clients see a reason that they know.
+//
+// 2026-11-30: bind-timeout also ends a claim whose writes were all refused, by a quota, a
+// policy or somebody faster. While the fate of one is unknown, it does not; and the
+// apiserver has the last word on whether there is a Sandbox.
 package claim

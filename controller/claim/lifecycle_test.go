@@ -95,11 +95,14 @@ func TestAClaimThatNeverHadASandboxExpiresByItsBindTimeoutOnly(t *testing.T) {
 		change  func(*scope)
 		expired bool
 	}{
-		"one that has none":                   {func(*scope) {}, true},
-		"one that controls a Sandbox":         {func(s *scope) { s.owned["box"] = makeSandbox() }, false},
-		"one whose status names a Sandbox":    {func(s *scope) { s.claim.Status.SandboxStatus.Name = "box" }, false},
-		"one that lost its Sandbox":           {func(s *scope) { ready(s.claim, "False", ReasonSandboxMissing) }, false},
-		"one for which a write is on its way": {func(s *scope) { s.record.touched = true }, false},
+		"one that has none":                 {func(*scope) {}, true},
+		"one that controls a Sandbox":       {func(s *scope) { s.owned["box"] = makeSandbox() }, false},
+		"one whose status names a Sandbox":  {func(s *scope) { s.claim.Status.SandboxStatus.Name = "box" }, false},
+		"one that lost its Sandbox":         {func(s *scope) { ready(s.claim, "False", ReasonSandboxMissing) }, false},
+		"one that had a Sandbox":            {func(s *scope) { s.record.bound = "box" }, false},
+		"one whose creation is on its way":  {func(s *scope) { s.record.creating = true }, false},
+		"one whose adoption is on its way":  {func(s *scope) { s.record.adopting = &adoption{} }, false},
+		"one whose writes were all refused": {func(s *scope) { s.record.touched = true }, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ type record struct {
 	// readyAt is when this process first published that the claim is Ready.
 	readyAt time.Time
 	// touched is true once this process sent a write that may have given the claim a
-	// Sandbox.
+	// Sandbox, whatever became of it.
 	touched bool
 	// bound is the name of the Sandbox that it has for certain.
 	bound string

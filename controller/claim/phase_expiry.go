@@ -18,6 +18,9 @@ import (
 // phaseExpiry first lets the status say that the claim has expired, and then does what
 // its policy wants.
 func (r *Reconciler) phaseExpiry(ctx context.Context, s *scope) error {
+	if err := r.lookAgain(ctx, s); err != nil || s.silent || !s.expired() {
+		return err
+	}
 	r.abandon(s.record)
 	s.sandbox = s.chosen()
 	if !s.announced() {
@@ -32,6 +35,19 @@ func (r *Reconciler) phaseExpiry(ctx context.Context, s *scope) error {
 	default:
 		return r.cleanUp(ctx, s)
 	}
+}
+
+// lookAgain asks the apiserver, before a claim gives up that may have got a Sandbox without
+// the cache showing it. If it did, it has not expired.
+func (r *Reconciler) lookAgain(ctx context.Context, s *scope) error {
+	if s.announced() || !s.gaveUp() || !r.mustProve(s) {
+		return nil
+	}
+	err := r.prove(ctx, s)
+	if s.sandbox != nil {
+		r.found(s)
+	}
+	return err
 }
 
 func (r *Reconciler) deleteClaim(ctx context.Context, s *scope, propagation metav1.DeletionPropagation) error {

@@ -19,12 +19,17 @@ func (r *Reconciler) phaseRecover(ctx context.Context, s *scope) error {
 		}
 	}
 	if s.sandbox != nil {
-		s.record.bound, s.record.touched = s.sandbox.Name, true
-		r.inherited.settle(s.claim.UID)
+		r.found(s)
 		return nil
 	}
 	s.missing = wasReady(s.claim, s.record)
 	return nil
+}
+
+// found notes that the claim has a Sandbox.
+func (r *Reconciler) found(s *scope) {
+	s.record.bound, s.record.touched = s.sandbox.Name, true
+	r.inherited.settle(s.claim.UID)
 }
 
 // phaseMetadata refuses metadata that is not the claim's to set.

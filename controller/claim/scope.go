@@ -108,9 +108,11 @@ func (s *scope) finished() *metav1.Condition {
 	return meta.FindStatusCondition(s.claim.Status.Conditions, agentsv1beta1.ConditionFinished)
 }
 
-// unbound says whether the claim neither has nor had a Sandbox.
+// unbound says whether the claim neither has nor had a Sandbox, and no write is on its way
+// that may give it one.
 func (s *scope) unbound() bool {
-	return len(s.owned) == 0 && s.claim.Status.SandboxStatus.Name == "" && !s.record.touched && !wasReady(s.claim, s.record)
+	return len(s.owned) == 0 && s.claim.Status.SandboxStatus.Name == "" && s.record.bound == "" &&
+		s.record.adopting == nil && !s.record.creating && !wasReady(s.claim, s.record)
 }
 
 // expiresAt is when the claim's time is up; zero for never.

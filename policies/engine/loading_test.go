@@ -44,6 +44,15 @@ func TestBrokenModules(t *testing.T) {
 		"No METADATA":                             {extra("a.rego", "package policies.extra.a\n"+deny), []string{"no METADATA"}},
 		"METADATA that is no YAML":                {extra("a.rego", "# METADATA\n# title: [\npackage policies.extra.a\n"+deny), []string{"a.rego:"}},
 		"An unknown field of METADATA":            {changed("#   severity", "#   sverity"), []string{`unknown field "sverity"`, "known are id"}},
+		"A field of custom that is not indented":  {changed("# custom:", "# at_least_one: [teams]\n# custom:"), []string{`a.rego:4: METADATA has unknown field "at_least_one"`, "under custom"}},
+		"Two of them, written without a space":    {changed("package", "#data: [pools]\n# floor: true\npackage"), []string{`a.rego:10: METADATA has unknown field "data"`, `a.rego:11: METADATA has unknown field "floor"`}},
+		"A field of METADATA in capitals":         {changed("# title: Test", "# title: Test\n# Description: x"), []string{`a.rego:3: METADATA has unknown field "Description"`}},
+		"A field of custom in capitals":           {changed("#   kinds", "#   Kinds: [SandboxClaim]\n#   kinds"), []string{`custom: unknown field "Kinds"`}},
+		"Schemas of its own":                      {changed("# custom:", "# schemas: [{input: {type: object}}]\n# custom:"), []string{`a.rego:4: METADATA has unknown field "schemas"`}},
+		"An entry point":                          {changed("# custom:", "# entrypoint: true\n# custom:"), []string{`unknown field "entrypoint"`}},
+		"Labels":                                  {changed("# custom:", "# labels: {a: b}\n# custom:"), []string{`unknown field "labels"`}},
+		"METADATA for packages below":             {changed("# title: Test", "# scope: subpackages\n# title: Test"), []string{`a.rego:1: METADATA scope is "subpackages"`}},
+		"Custom METADATA of a part of the rule":   {ruleFile("a", "# METADATA\n# title: x\n# custom: {floor: true}\ndeny contains \"x\" if true"), []string{`a.rego:14: METADATA has unknown field "custom"`, "above the package only"}},
 		"An unknown severity":                     {changed("severity: high", "severity: hgh"), []string{`custom.severity is "hgh"`, "low, medium"}},
 		"An unknown kind":                         {changed("[Sandbox]", "[Sandbx]"), []string{`custom.kinds is "Sandbx"`}},
 		"No kind":                                 {changed("[Sandbox]", "[]"), []string{"name at least one of Sandbox"}},
@@ -100,6 +109,15 @@ func changed(old, replacement string, body ...string) engine.Module {
 	m := ruleFile("a", strings.Join(append(body, "deny contains \"no\" if input.kind == \"Nothing\"\n"), "\n\n"))
 	m.Content = []byte(strings.Replace(string(m.Content), old, replacement, 1))
 	return m
+}
+
+// What only tells a reader something may stand in METADATA.
+func TestMetadataThatTellsAReaderSomething(t *testing.T) {
+	m := changed("# custom:", "# related_resources: [{ref: https://example.com}]\n# scope: package\n# custom:",
+		"# METADATA\n# title: A part of the rule\n# description: It says why.\nknown := input.kind\n")
+	if report := load(t, newEngine(t), "", m); len(report.Broken) > 0 {
+		t.Errorf("report: %s", show(t, report.Broken))
+	}
 }
 
 func TestBrokenModuleHasTheKindsAndEnforcementOfItsMetadata(t *testing.T) {

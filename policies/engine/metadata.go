@@ -4,8 +4,6 @@
 package engine
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -65,18 +63,18 @@ var ruleID = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 // readMetadata reads the METADATA of the package. Its errors name the file, the field and what
 // to write there.
 func readMetadata(m Module, parsed *ast.Module) (RuleInfo, error) {
+	if err := checkAnnotations(m, parsed); err != nil {
+		return RuleInfo{}, err
+	}
 	annotation := packageAnnotation(parsed)
 	if annotation == nil {
 		return RuleInfo{}, fmt.Errorf("%s: no METADATA above the package; begin the file with a METADATA block that has "+
 			"title, description and custom (id, severity, enforcement, remediation, kinds)", m.file())
 	}
-	where := m.file()
-	if annotation.Location != nil {
-		where = fmt.Sprintf("%s:%d", m.file(), annotation.Location.Row)
-	}
+	where := lineOf(m, annotation, 0)
 	c, err := decodeCustom(annotation.Custom)
 	if err != nil {
-		return RuleInfo{}, fmt.Errorf("%s: METADATA custom: %w", where, err)
+		return RuleInfo{}, fmt.Errorf("%s: METADATA custom%w", where, err)
 	}
 	info := RuleInfo{
 		ID: c.ID, Code: c.Code, Title: annotation.Title, Description: annotation.Description,
@@ -93,26 +91,12 @@ func readMetadata(m Module, parsed *ast.Module) (RuleInfo, error) {
 	return info, nil
 }
 
-func packageAnnotation(parsed *ast.Module) *ast.Annotations {
-	for _, a := range parsed.Annotations {
-		if a.Scope == "package" {
-			return a
-		}
-	}
-	return nil
-}
-
+// decodeCustom returns an error that begins with the path below custom.
 func decodeCustom(raw map[string]any) (custom, error) {
 	var c custom
-	data, err := json.Marshal(raw)
-	if err != nil {
-		return c, err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&c); err != nil {
-		return c, fmt.Errorf("%s; known are id, code, category, severity, enforcement, remediation, kinds, controls, "+
-			"parameters, at_least_one, floor and data", strings.TrimPrefix(err.Error(), "json: "))
+	if err := decodeStrictly(raw, &c); err != nil {
+		return c, fmt.Errorf("%w; known are id, code, category, severity, enforcement, remediation, kinds, controls, "+
+			"parameters, at_least_one, floor and data", err)
 	}
 	return c, nil
 }

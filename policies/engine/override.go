@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	kjson "sigs.k8s.io/json"
 )
 
 // Override says what is different in some namespaces. Where several match, the later one wins, field by
@@ -97,10 +97,15 @@ func parseOverride(raw any) (Override, error) {
 			return o, fmt.Errorf(".rules.%s%w", id, err)
 		}
 	}
-	if err := decodeStrictly(raw, &o); err != nil {
+	err := decodeStrictly(raw, &o)
+	if err != nil {
 		return o, err
 	}
-	var err error
+	for _, id := range slices.Sorted(maps.Keys(o.Rules)) {
+		if given := o.Rules[id].Enforcement; given != "" && !slices.Contains(enforcements, given) {
+			return o, fmt.Errorf(".rules.%s.enforcement is %q; use one of %s", id, given, list(enforcements))
+		}
+	}
 	if o.selector, err = metav1.LabelSelectorAsSelector(&o.NamespaceSelector); err != nil {
 		return o, fmt.Errorf(".namespaceSelector: %w", err)
 	}
@@ -270,19 +275,19 @@ func listOf(raw any, field string) ([]any, error) {
 	return entries, nil
 }
 
+// decodeStrictly refuses fields that the target has not, letter by letter: one that differs in case would otherwise
+// be read where what was checked is not.
 func decodeStrictly(raw, target any) error {
 	data, err := json.Marshal(raw)
 	if err != nil {
 		return fmt.Errorf(": %w", err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	err = decoder.Decode(target)
+	unknown, err := kjson.UnmarshalStrict(data, target)
 	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf(".%s is a %s; write a %s", wrongType.Field, wrongType.Value, wrongType.Type)
 	}
-	if err != nil {
-		return fmt.Errorf(": %s", strings.TrimPrefix(err.Error(), "json: "))
+	if err = errors.Join(append(unknown, err)...); err != nil {
+		return fmt.Errorf(": %s", strings.ReplaceAll(strings.ReplaceAll(err.Error(), "json: ", ""), "\n", "; "))
 	}
 	return nil
 }

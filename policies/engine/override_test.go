@@ -185,6 +185,9 @@ func TestErrorsOfOverridesAndExemptions(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"Overrides as a mapping":       {"overrides: {}", "policy.yaml: overrides is {}; write a list"},
 		"An override's unknown key":    {override("rules: {dra: {enforcement: Warn}}, namespace: a"), `policy.yaml: overrides[0]: unknown field "namespace"`},
+		"A field in capitals":          {"overrides: [{name: a, namespaceSelector: {matchLabels: {a: b}}, Rules: {dra: {enforcement: deny}}}]", `overrides[0]: unknown field "Rules"`},
+		"A rule's field in capitals":   {override("rules: {dra: {Enforcement: deny}}"), `overrides[0].rules.dra: unknown field "Enforcement"`},
+		"An exemption's in capitals":   {exemption("rule:", "Rule: pss-baseline, rule:"), `exemptions[0]: unknown field "Rule"`},
 		"A name of the wrong type":     {"overrides: [{name: off}]", "overrides[0].name is a bool; write a string"},
 		"No name":                      {"overrides: [{namespaceSelector: {matchLabels: {a: b}}, rules: {dra: {enforcement: Warn}}}]", `overrides[0].name is ""`},
 		"One name for two":             {"overrides: [{name: a, namespaceSelector: {matchLabels: {a: b}}, rules: {dra: {enforcement: Warn}}}, {name: a, namespaceSelector: {matchLabels: {a: c}}, rules: {dra: {enforcement: Warn}}}]", `overrides[1].name is "a", which another has`},

@@ -27,9 +27,10 @@ const (
 	// sampleOf says that one mutant of so many is tried unless all are asked for.
 	sampleOf = 6
 	// fewestMutants keeps the tests from passing because they found nothing to change.
-	fewestMutants = 100
-	// mostInvalid is how many in a hundred mutants may be no modules at all: nothing is learnt of those.
-	mostInvalid = 3
+	fewestMutants = 40
+	// mostInvalid is how many in a hundred mutants may be no modules at all: nothing is learnt of those. A sample may
+	// happen to hold more of them.
+	mostInvalid, mostInvalidOfSample = 3, 10
 )
 
 // equivalent are mutants, by their place, that do what the module does, each with the reason.
@@ -144,8 +145,12 @@ func (r *trial) check(t *testing.T) {
 	if all < fewestMutants {
 		t.Errorf("%d mutants were tried, want at least %d", all, fewestMutants)
 	}
-	if 100*invalidOnes > mostInvalid*all {
-		t.Errorf("%d of %d mutants do not compile, want at most %d %%", invalidOnes, all, mostInvalid)
+	most := int64(mostInvalidOfSample)
+	if *allMutants {
+		most = mostInvalid
+	}
+	if 100*invalidOnes > most*all {
+		t.Errorf("%d of %d mutants do not compile, want at most %d %%", invalidOnes, all, most)
 	}
 }
 

@@ -168,6 +168,8 @@ type load struct {
 	name string
 	// count is how many claims there are.
 	count int
+	// perSecond is how many come a second; 0 when they do not come at a rate.
+	perSecond int
 	// run serves all orders.
 	run func(ctx context.Context, d *desk, orders []*order) error
 }
@@ -188,7 +190,7 @@ func idle(count int) load {
 // steady claims come so many a second, whether those before were served or not.
 func steady(perSecond, seconds int) load {
 	name := fmt.Sprintf("%d claims/s", perSecond)
-	return load{name: name, count: perSecond * seconds, run: func(ctx context.Context, d *desk, orders []*order) error {
+	return load{name: name, count: perSecond * seconds, perSecond: perSecond, run: func(ctx context.Context, d *desk, orders []*order) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return d.record(ctx, name, time.Duration(seconds)*time.Second) })
 		tick := d.clock.NewTicker(time.Second / time.Duration(perSecond))
@@ -236,7 +238,7 @@ func (d *desk) serve(ctx context.Context, l load) (Result, []*order) {
 	after := d.cost(ctx)
 
 	result := Result{
-		Load: l.name, Doubles: len(witness.Doubles()),
+		Load: l.name, PerSecond: l.perSecond, Doubles: len(witness.Doubles()),
 		Writes: after.writes.Since(before.writes), Controller: after.controller - before.controller, APIServer: after.apiserver - before.apiserver,
 	}
 	for _, double := range witness.Doubles() {
@@ -245,10 +247,13 @@ func (d *desk) serve(ctx context.Context, l load) (Result, []*order) {
 	if served := witness.Served(); served != l.count {
 		d.Errorf("%d claims had a Sandbox, want %d", served, l.count)
 	}
+	var asked, served []time.Time
 	for _, o := range orders {
+		asked, served = append(asked, o.asked), append(served, o.served)
 		result.Latencies = append(result.Latencies, o.served.Sub(o.asked))
 		result.Took = max(result.Took, o.served.Sub(orders[0].asked))
 	}
+	result.Waiting = MostWaiting(asked, served)
 	return result, orders
 }
 

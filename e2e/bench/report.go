@@ -17,6 +17,10 @@ import (
 type Result struct {
 	// Load names the load.
 	Load string
+	// PerSecond is how many claims came a second; 0 when they did not come at a rate.
+	PerSecond int
+	// Waiting is how many claims waited at once.
+	Waiting int
 	// Latencies are the times from a client's request to its news that the claim is
 	// Ready.
 	Latencies []time.Duration

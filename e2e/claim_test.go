@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,6 +76,35 @@ func TestTenantClaimsASandboxFromAPool(t *testing.T) {
 	})
 }
 
+// A pool is scaled like a Deployment, and the Pod of a Sandbox that waits in it is killed:
+// another one takes its place, and the pool is whole again.
+func TestPoolIsScaledAndLosesAPod(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	ns := cluster.Namespace(ctx, t)
+	cluster.MustApply(ctx, t, ns, asTemplate(sandboxWith("python", "terminationGracePeriodSeconds: 1", "")))
+	cluster.MustApply(ctx, t, ns, emptyPool)
+	pool := &extensionsv1beta1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pool"}}
+	for _, replicas := range []int32{2, 1} {
+		scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+		if err := cluster.SubResource("scale").Update(ctx, pool, client.WithSubResourceBody(scale)); err != nil {
+			t.Fatal(err)
+		}
+		waitForMembers(ctx, t, ns, replicas)
+	}
+	waiting := waitForPool(ctx, t, ns)
+	first := cluster.PodOf(ctx, t, ns, waiting)
+	if err := cluster.Delete(ctx, first, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	waitForOtherPod(ctx, t, ns, waiting, first.UID)
+	cluster.EventuallyPrints(ctx, t, client.ObjectKey{Namespace: ns, Name: waiting}, "42", "python3", "-c", "print(6*7)")
+	waitForMembers(ctx, t, ns, 1)
+	if now := waitForPool(ctx, t, ns); now != waiting {
+		t.Errorf("Sandbox %q waits in the pool, want %q, which only lost its Pod", now, waiting)
+	}
+}
+
 // In the tier restricted a tenant gets a Sandbox by a claim, isolated from all but the
 // cluster's DNS.
 func TestTenantOfTheRestrictedTierClaims(t *testing.T) {
@@ -93,6 +123,29 @@ func TestTenantOfTheRestrictedTierClaims(t *testing.T) {
 	if out, code := cluster.Ask(ctx, t, client.ObjectKey{Namespace: ns, Name: name}, "/bin/probe", "dns", "kubernetes.default.svc.cluster.local"); code != 0 {
 		t.Errorf("the Sandbox cannot resolve names: %d, %s", code, out)
 	}
+}
+
+// waitForMembers waits until there are as many Sandboxes in the pool as it asks for, and its
+// scale and status say that all of them are Ready.
+func waitForMembers(ctx context.Context, t *testing.T, namespace string, want int32) {
+	t.Helper()
+	kit.Eventually(ctx, t, fmt.Sprintf("the pool has %d Sandboxes ready", want), func(ctx context.Context) error {
+		var list agentsv1beta1.SandboxList
+		pool := &extensionsv1beta1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pool"}}
+		var scale autoscalingv1.Scale
+		if err := errors.Join(
+			cluster.List(ctx, &list, client.InNamespace(namespace), client.HasLabels{keys.WarmPoolSandbox}),
+			cluster.Get(ctx, client.ObjectKeyFromObject(pool), pool),
+			cluster.SubResource("scale").Get(ctx, pool, &scale),
+		); err != nil {
+			return err
+		}
+		if len(list.Items) != int(want) || pool.Status.ReadyReplicas != want || scale.Status.Replicas != want {
+			return fmt.Errorf("there are %d, its status says %d of %d are Ready, and its scale %d",
+				len(list.Items), pool.Status.ReadyReplicas, pool.Status.Replicas, scale.Status.Replicas)
+		}
+		return nil
+	})
 }
 
 // waitForPool waits until the pool has its Sandbox ready and returns its name.

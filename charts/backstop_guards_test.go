@@ -70,6 +70,15 @@ func TestLabelsOfTheControllers(t *testing.T) {
 	checkGuards(t, map[string]guard{
 		"a Pod that joins a Sandbox's Service": {write{resource: podResource, object: ours}, "reserved-metadata"},
 		"a Pod that picks an egress profile":   {write{resource: podResource, object: labelled("Pod", keys.EgressProfile, "public")}, "reserved-metadata"},
+		"a label by way of the scheduler": {
+			write{resource: "pods/binding.v1.", object: labelled("Binding", keys.SandboxNameHash, "00000000")}, "reserved-metadata",
+		},
+		"the same, by the old way": {
+			write{resource: "bindings.v1.", object: labelled("Binding", keys.Sandbox, "true")}, "reserved-metadata",
+		},
+		"a Binding of the scheduler's": {
+			write{user: "system:kube-scheduler", resource: "pods/binding.v1.", object: labelled("Binding", "topology.kubernetes.io/zone", "a")}, "",
+		},
 		"a Service": {
 			write{resource: "services.v1.", object: labelled("Service", keys.ClaimUID, "u")}, "reserved-metadata",
 		},
@@ -208,6 +217,33 @@ func validValue(key string, now time.Time) string {
 	return map[string]string{keys.PodName: "one", keys.Creator: "ann", keys.ControllerFirstObservedAt: now.Format(time.RFC3339), keys.BindTimeout: "30s"}[key]
 }
 
+func TestOwnersOfWhatASandboxMakes(t *testing.T) {
+	owned := func(kind, owner string) string {
+		return meta(kind, ", ownerReferences: [{"+owner+", name: x, uid: u}]", "")
+	}
+	const sandbox = "apiVersion: agents.x-k8s.io/v1beta1, kind: Sandbox, controller: true"
+	pod, plain := owned("Pod", sandbox), meta("Pod", "", "")
+	moved := strings.Replace(pod, "uid: u", "uid: v", 1)
+	checkGuards(t, map[string]guard{
+		"a Pod":                         {write{resource: podResource, object: pod}, "forged-owner"},
+		"a Pod that gets the owner":     {write{resource: podResource, object: pod, old: plain}, "forged-owner"},
+		"a Pod that gets another one":   {write{resource: podResource, object: moved, old: pod}, "forged-owner"},
+		"by way of the status":          {write{resource: "pods/status.v1.", object: pod, old: plain}, "forged-owner"},
+		"a Service":                     {write{resource: "services.v1.", object: owned("Service", sandbox)}, "forged-owner"},
+		"a volume claim":                {write{resource: "persistentvolumeclaims.v1.", object: owned("PersistentVolumeClaim", sandbox)}, "forged-owner"},
+		"a Pod of a claim's":            {write{resource: podResource, object: owned("Pod", "apiVersion: extensions.agents.x-k8s.io/v1beta1, kind: SandboxClaim, controller: true")}, "forged-owner"},
+		"an owner that stays":           {write{resource: podResource, object: pod, old: pod}, ""},
+		"an owner of the user's":        {write{resource: podResource, object: owned("Pod", "apiVersion: apps/v1, kind: ReplicaSet, controller: true")}, ""},
+		"one that controls nothing":     {write{resource: podResource, object: owned("Pod", "apiVersion: agents.x-k8s.io/v1beta1, kind: Sandbox")}, ""},
+		"no owner":                      {write{resource: podResource, object: plain}, ""},
+		"our controller":                {write{user: ourController, resource: podResource, object: pod}, ""},
+		"the garbage collector":         {write{user: garbageCollector, resource: podResource, object: pod, old: plain}, ""},
+		"an administrator":              {write{may: "*", resource: podResource, object: pod}, ""},
+		"a restore tool with the right": {write{may: "bypass backstop/owners", resource: podResource, object: pod}, ""},
+		"one with another right":        {write{may: "bypass backstop/labels", resource: podResource, object: pod}, "forged-owner"},
+	})
+}
+
 func TestNetworkPoliciesOfTheControllers(t *testing.T) {
 	policy := func(manager, profile string) string {
 		return fmt.Sprintf("apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n"+
@@ -265,6 +301,9 @@ func TestTiersOfNamespaces(t *testing.T) {
 		"a tier that does not exist":         {write{may: "*", resource: resource, object: tier("lax")}, "tier"},
 		"a tier that is kept":                {write{resource: resource, object: tier("restricted"), old: tier("restricted")}, ""},
 		"one that does not exist, kept":      {write{resource: resource, object: tier("lax"), old: tier("lax")}, ""},
+		"by way of the status":               {write{resource: "namespaces/status.v1.", object: tier("trusted"), old: tier("restricted")}, "tier"},
+		"by way of finalizing it":            {write{resource: "namespaces/finalize.v1.", object: tier("trusted"), old: tier("restricted")}, "tier"},
+		"finalized by who deletes it":        {write{user: deletesNamespace, resource: "namespaces/finalize.v1.", object: tier("restricted"), old: tier("restricted")}, ""},
 		"the label taken off":                {write{resource: resource, object: ns(""), old: tier("restricted")}, "tier"},
 		"taken off by who may use that tier": {write{may: "use tiers/standard", resource: resource, object: ns(""), old: tier("restricted")}, ""},
 	})

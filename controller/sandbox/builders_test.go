@@ -97,6 +97,9 @@ func makePod(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
+// marked gives a Pod the label that only our controller writes.
+func marked(p *corev1.Pod) { labelled(keys.Sandbox, "true")(p) }
+
 func ownedByBox(p *corev1.Pod) {
 	p.OwnerReferences = []metav1.OwnerReference{controllerRef(makeSandbox())}
 }

@@ -4,6 +4,7 @@
 package sandbox
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -30,6 +31,13 @@ func ownershipOf(object metav1.Object, sandbox *agentsv1beta1.Sandbox) ownership
 	default:
 		return foreign
 	}
+}
+
+// bearsOurMark says whether a Pod that names a Sandbox as its controller has a label that
+// only a controller writes: ours, or that of the contract, which is on the Pods of other
+// controllers that keep it. Whoever may create Pods can write the owner reference.
+func bearsOurMark(pod *corev1.Pod, sandbox *agentsv1beta1.Sandbox) bool {
+	return pod.Labels[keys.Sandbox] == "true" || pod.Labels[keys.SandboxNameHash] == keys.NameHash(sandbox.Name)
 }
 
 func controllerRef(sandbox *agentsv1beta1.Sandbox) metav1.OwnerReference {

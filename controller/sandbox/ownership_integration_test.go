@@ -96,6 +96,56 @@ func TestPodInOurPlace(t *testing.T) {
 	}
 }
 
+// The owner reference makes no Pod the Sandbox's: whoever may create Pods can write it. One
+// that has a label which only controllers write is, as the contract says; any other has to
+// be what ours would be, whatever its name.
+func TestPodWithAnOwnerReferenceToTheSandbox(t *testing.T) {
+	t.Parallel()
+	const refused = `False/ReconcilerError: Error seen: cannot adopt a pod that names the sandbox as its controller and was not made by it, "%s": it differs from the podTemplate in containers`
+	other := func(p *corev1.Pod) { p.Spec.Containers[0].Image = "other:1" }
+	privileged := func(p *corev1.Pod) {
+		p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
+	}
+	cases := map[string]struct {
+		name  string
+		edits []func(*corev1.Pod)
+		ready string
+	}{
+		"made by another controller of the contract": {"box", []func(*corev1.Pod){tracked, other}, pendingSay},
+		"made by ours":                        {"box", []func(*corev1.Pod){labelled(keys.Sandbox, "true"), other}, pendingSay},
+		"without our mark and the same":       {"box", nil, pendingSay},
+		"without our mark, another image":     {"box", []func(*corev1.Pod){other}, fmt.Sprintf(refused, "box")},
+		"without our mark, privileged":        {"box", []func(*corev1.Pod){privileged}, fmt.Sprintf(refused, "box")},
+		"the mark of another Sandbox":         {"box", []func(*corev1.Pod){labelled(keys.SandboxNameHash, "00000000"), other}, fmt.Sprintf(refused, "box")},
+		"without our mark, by another name":   {"elsewhere", []func(*corev1.Pod){privileged}, fmt.Sprintf(refused, "elsewhere")},
+		"handed over, but with another image": {"box", []func(*corev1.Pod){labelled(keys.Adoptable, "true"), other}, fmt.Sprintf(refused, "box")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnvironment(t)
+			e.stop()
+			sandbox := makeSandbox()
+			e.Create(sandbox)
+			pod := makePod(tc.name, append([]func(*corev1.Pod){likeOurs}, tc.edits...)...)
+			pod.OwnerReferences = []metav1.OwnerReference{controllerRef(sandbox)}
+			e.Create(pod)
+			e.start()
+			sandbox = e.saysReady("box", tc.ready)
+			e.idle("box")
+			if tc.ready != pendingSay {
+				e.untouched(pod, &corev1.Pod{})
+				return
+			}
+			now := &corev1.Pod{}
+			e.Get("box", now)
+			if now.UID != pod.UID || len(now.OwnerReferences) != 1 || ownershipOf(now, sandbox) != ours || now.Labels[keys.Sandbox] != "true" {
+				t.Errorf("the Pod was not taken over and isolated: %+v", now.ObjectMeta)
+			}
+		})
+	}
+}
+
 // In a tier without adoption the label of a user hands nothing over: the Pod, the Service
 // and the volume claim stay as they are, and Ready says why.
 func TestNothingIsHandedOverInATierWithoutAdoption(t *testing.T) {

@@ -51,7 +51,10 @@ func (r *Reconciler) phasePod(ctx context.Context, s *scope) error {
 	case podCreate:
 		return r.createPod(ctx, s)
 	case podAdopt:
-		return r.adoptPod(ctx, s)
+		if s.pod != nil {
+			return r.adoptPod(ctx, s, s.pod)
+		}
+		return r.adoptPod(ctx, s, s.squatter)
 	case podSync:
 		return r.syncPod(ctx, s)
 	case podDelete:
@@ -168,9 +171,12 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.setPods(nil, named)
-	if len(s.owned) == 1 {
+	if len(s.owned) == 1 && bearsOurMark(s.owned[0], s.sandbox) {
 		s.pod = s.owned[0]
 		return nil
+	}
+	if len(s.owned) == 1 {
+		return r.adoptPod(ctx, s, s.owned[0])
 	}
 	if s.squatter == nil { // it went, and the next pass makes ours
 		return apierrors.NewNotFound(corev1.Resource("pods"), s.sandbox.Name)
@@ -178,12 +184,14 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope) error {
 	if err := s.mayAdopt("pod", s.squatter); err != nil {
 		return err
 	}
-	return r.adoptPod(ctx, s)
+	return r.adoptPod(ctx, s, s.squatter)
 }
 
-// adoptPod takes over a Pod that its owner marked, if it is what ours would be: the
-// apiserver says in a dry run what that is.
-func (r *Reconciler) adoptPod(ctx context.Context, s *scope) error {
+// adoptPod takes over a Pod that its owner marked, or that somebody gave our owner
+// reference, if it is what ours would be: the apiserver says in a dry run what that is.
+// Until then it is not the Sandbox's, whatever it says.
+func (r *Reconciler) adoptPod(ctx context.Context, s *scope, found *corev1.Pod) error {
+	s.pod = nil
 	if !s.isolated || !s.volumesReady {
 		return nil
 	}
@@ -196,15 +204,17 @@ func (r *Reconciler) adoptPod(ctx context.Context, s *scope) error {
 		s.podRefused = apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
 		return fmt.Errorf("try pod: %w", err)
 	}
-	running, err := lookup.Object(ctx, r.live, s.sandbox.Namespace, s.squatter.Name, &corev1.Pod{})
-	if err != nil || running == nil {
+	running, err := lookup.Object(ctx, r.live, s.sandbox.Namespace, found.Name, &corev1.Pod{})
+	if err != nil || running == nil || running.UID != found.UID {
 		return err
 	}
 	if differing := specDifferences(&running.Spec, &want.Spec); len(differing) > 0 {
-		return userErrorf("cannot adopt unowned pod %q: it differs from the podTemplate in %s", running.Name, strings.Join(differing, ", "))
+		return userErrorf("cannot adopt %s %q: it differs from the podTemplate in %s", pretender(found, s), running.Name, strings.Join(differing, ", "))
 	}
 	adopted := running.DeepCopy()
-	adopted.OwnerReferences = append(adopted.OwnerReferences, controllerRef(s.sandbox))
+	if ownershipOf(adopted, s.sandbox) != ours {
+		adopted.OwnerReferences = append(adopted.OwnerReferences, controllerRef(s.sandbox))
+	}
 	desiredPodMetadata(s.sandbox, s.choice).applyTo(adopted)
 	lifetime.Note(adopted, s.tier)
 	// The list of owners is replaced whole: another that came meanwhile must not go.
@@ -215,6 +225,14 @@ func (r *Reconciler) adoptPod(ctx context.Context, s *scope) error {
 	s.pod = adopted
 	r.tellCurtailed(s)
 	return nil
+}
+
+// pretender says what a Pod is that is to be adopted.
+func pretender(pod *corev1.Pod, s *scope) string {
+	if ownershipOf(pod, s.sandbox) == ours {
+		return "a pod that names the sandbox as its controller and was not made by it,"
+	}
+	return "unowned pod"
 }
 
 // syncPod brings labels and annotations of the running Pod in line. Its spec stays

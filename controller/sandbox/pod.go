@@ -25,7 +25,8 @@ const (
 	podNone podAction = iota
 	// podCreate makes the Pod.
 	podCreate
-	// podAdopt takes the squatter over, if its spec is what ours would be.
+	// podAdopt takes over the squatter, or a Pod that only says it is ours, if its spec is
+	// what ours would be.
 	podAdopt
 	// podSync brings the metadata of the Pod in line.
 	podSync
@@ -47,6 +48,9 @@ func decidePod(s *scope) (podAction, error) {
 		}
 		if s.recreates() && !s.now.Before(s.restartAt) {
 			return podDelete, nil
+		}
+		if !bearsOurMark(s.owned[0], s.sandbox) {
+			return podAdopt, nil
 		}
 		return podSync, nil
 	}

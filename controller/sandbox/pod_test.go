@@ -26,9 +26,13 @@ func TestDecidePod(t *testing.T) {
 		want  podAction
 		err   string
 	}{
-		"there is none":                 {scope: makeScope(makeSandbox()), want: podCreate},
-		"there is ours":                 {scope: makeScope(makeSandbox(), having(makePod("box"))), want: podSync},
-		"ours failed":                   {scope: makeScope(makeSandbox(), having(makePod("box", inPhase(corev1.PodFailed)))), want: podSync},
+		"there is none":                          {scope: makeScope(makeSandbox()), want: podCreate},
+		"there is ours":                          {scope: makeScope(makeSandbox(), having(makePod("box", marked))), want: podSync},
+		"there is one that only says it is ours": {scope: makeScope(makeSandbox(), having(makePod("box"))), want: podAdopt},
+		"there is one of the contract's": {
+			scope: makeScope(makeSandbox(), having(makePod("box", labelled(keys.SandboxNameHash, keys.NameHash("box"))))), want: podSync,
+		},
+		"ours failed":                   {scope: makeScope(makeSandbox(), having(makePod("box", marked, inPhase(corev1.PodFailed)))), want: podSync},
 		"ours is on its way out":        {scope: makeScope(makeSandbox(), having(makePod("box", deletedAt(noon())))), want: podNone},
 		"suspended, there is none":      {scope: makeScope(makeSandbox(suspend)), want: podNone},
 		"suspended, there is ours":      {scope: makeScope(makeSandbox(suspend), having(makePod("box"))), want: podDelete},

@@ -57,7 +57,7 @@ func TestRestartsBackOffAndCalmDown(t *testing.T) {
 }
 
 func TestAFailedPodGivesWayInItsTurn(t *testing.T) {
-	failed := makePod("box", inPhase(corev1.PodFailed))
+	failed := makePod("box", marked, inPhase(corev1.PodFailed))
 	turn := func(at time.Time) func(*scope) { return func(s *scope) { s.restartAt = at } }
 	cases := map[string]struct {
 		scope *scope
@@ -66,9 +66,9 @@ func TestAFailedPodGivesWayInItsTurn(t *testing.T) {
 		"not asked for":           {makeScope(makeSandbox(), having(failed)), podSync},
 		"asked for, not its turn": {makeScope(makeSandbox(recreate), having(failed), turn(noon().Add(time.Second))), podSync},
 		"asked for, its turn":     {makeScope(makeSandbox(recreate), having(failed), turn(noon())), podDelete},
-		"a Pod that succeeded":    {makeScope(makeSandbox(recreate), having(makePod("box", inPhase(corev1.PodSucceeded)))), podSync},
-		"a Pod that runs":         {makeScope(makeSandbox(recreate), having(makePod("box", ready))), podSync},
-		"a Pod that ends already": {makeScope(makeSandbox(recreate), having(makePod("box", inPhase(corev1.PodFailed), deletedAt(noon())))), podNone},
+		"a Pod that succeeded":    {makeScope(makeSandbox(recreate), having(makePod("box", marked, inPhase(corev1.PodSucceeded)))), podSync},
+		"a Pod that runs":         {makeScope(makeSandbox(recreate), having(makePod("box", marked, ready))), podSync},
+		"a Pod that ends already": {makeScope(makeSandbox(recreate), having(makePod("box", marked, inPhase(corev1.PodFailed), deletedAt(noon())))), podNone},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -99,6 +99,13 @@ k.matches(r'^([^/]*\.)?agents\.x-k8s\.io/')
 {{- end -}}
 
 {{/*
+Whether the owner reference o makes one of our kinds the controller of an object.
+*/}}
+{{- define "agent-sandbox.backstopControls" -}}
+o.?controller.orValue(false) == true && o.apiVersion.matches('^(extensions[.])?agents[.]x-k8s[.]io/')
+{{- end -}}
+
+{{/*
 The tiers by name as a CEL list.
 */}}
 {{- define "agent-sandbox.backstopTiers" -}}

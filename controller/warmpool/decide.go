@@ -185,7 +185,9 @@ func (d *decision) removeOverdue() {
 			late = append(late, m)
 		}
 	})
-	slices.SortStableFunc(late, func(a, b *member) int { return a.since.Compare(b.since) })
+	slices.SortFunc(late, func(a, b *member) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.sandbox.Name, b.sandbox.Name))
+	})
 	for _, m := range late {
 		if !m.wasReady || d.spend() {
 			d.drop(m)
@@ -201,11 +203,18 @@ func (d *decision) removeRefused() {
 	if d.denied {
 		return
 	}
+	var bad []*member
 	d.each(func(m *member) {
-		if m.refused && (!m.ready || !d.rolling()) && d.spend() {
-			d.drop(m)
+		if m.refused && (!m.ready || !d.rolling()) {
+			bad = append(bad, m)
 		}
 	})
+	slices.SortFunc(bad, func(a, b *member) int { return cmp.Compare(a.sandbox.Name, b.sandbox.Name) })
+	for _, m := range bad {
+		if d.spend() {
+			d.drop(m)
+		}
+	}
 }
 
 func (d *decision) recheckAt(at time.Time) {
@@ -232,14 +241,17 @@ func (d *decision) removeExcess() {
 	}
 }
 
-// sorted are the members that stay, in the order in which they would be removed.
+// sorted are the members that stay, in the order in which they would be removed. It is the
+// same in each pass, whatever the order of the list: a delete whose answer was lost is
+// repeated, and takes no other member.
 func (d *decision) sorted() []*member {
 	var order []*member
 	d.each(func(m *member) { order = append(order, m) })
-	slices.SortStableFunc(order, func(a, b *member) int {
+	slices.SortFunc(order, func(a, b *member) int {
 		return cmp.Or(
 			cmp.Compare(d.worth(a), d.worth(b)),
 			b.sandbox.CreationTimestamp.Compare(a.sandbox.CreationTimestamp.Time),
+			cmp.Compare(a.sandbox.Name, b.sandbox.Name),
 		)
 	})
 	return order

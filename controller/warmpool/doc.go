@@ -70,6 +70,10 @@
 // that a pool with few claims would pay two writes for each, and pays none when it is
 // full again within that second.
 //
+// 2026-11-30: A pool says nothing of a template that is not there for its first two seconds:
+// the two are often applied in one go, in any order, and who reads that one is missing gives
+// up. It counts from when this process met the pool.
+//
 // 2026-11-30: A pass waits a tenth of a second for further events while the pool has
 // something to hand out: one that has nothing is looked at as soon as a claim comes. A claim
 // on an idle pool costs three passes and not five, five claims a second less than two each.

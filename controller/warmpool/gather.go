@@ -204,6 +204,7 @@ func (r *Reconciler) gatherOrphans(ctx context.Context, s *scope) error {
 	for i := range list.Items {
 		s.orphans = append(s.orphans, &list.Items[i])
 	}
+	s.memory.keepOrphans(s.orphans)
 	return nil
 }
 

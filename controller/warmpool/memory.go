@@ -18,8 +18,10 @@ import (
 
 // memories are what this process remembers of each pool.
 type memories struct {
-	mu    sync.Mutex
-	pools map[types.NamespacedName]*memory
+	mu sync.Mutex
+	// pools are the memories by namespace and name, so that an event of a Sandbox concerns
+	// those of its namespace only.
+	pools map[string]map[string]*memory
 }
 
 // of returns the memory of a pool; a pool of that name with another UID begins anew.
@@ -27,12 +29,15 @@ func (m *memories) of(key types.NamespacedName, uid types.UID, now time.Time) *m
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.pools == nil {
-		m.pools = map[types.NamespacedName]*memory{}
+		m.pools = map[string]map[string]*memory{}
 	}
-	found, known := m.pools[key]
+	if m.pools[key.Namespace] == nil {
+		m.pools[key.Namespace] = map[string]*memory{}
+	}
+	found, known := m.pools[key.Namespace][key.Name]
 	if !known || found.uid != uid {
 		found = newMemory(uid, now)
-		m.pools[key] = found
+		m.pools[key.Namespace][key.Name] = found
 	}
 	return found
 }
@@ -40,14 +45,17 @@ func (m *memories) of(key types.NamespacedName, uid types.UID, now time.Time) *m
 func (m *memories) forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.pools, key)
+	delete(m.pools[key.Namespace], key.Name)
+	if len(m.pools[key.Namespace]) == 0 {
+		delete(m.pools, key.Namespace)
+	}
 }
 
 // stocked says whether a pool had something to hand out when it was last looked at.
 func (m *memories) stocked(key types.NamespacedName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known, found := m.pools[key]
+	known, found := m.pools[key.Namespace][key.Name]
 	return found && known.claimable.Load() > 0
 }
 
@@ -55,10 +63,8 @@ func (m *memories) stocked(key types.NamespacedName) bool {
 func (m *memories) seen(sandbox metav1.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for key, memory := range m.pools {
-		if key.Namespace == sandbox.GetNamespace() {
-			memory.unseen.seen(sandbox.GetName(), sandbox.GetUID())
-		}
+	for _, memory := range m.pools[sandbox.GetNamespace()] {
+		memory.unseen.seen(sandbox.GetName(), sandbox.GetUID())
 	}
 }
 
@@ -87,7 +93,7 @@ type memory struct {
 	refill   refill
 	yielding yielding
 	refusal  refusal
-	// orphans are the UIDs of those that were told of.
+	// orphans are the UIDs of those that were told of and are still there.
 	orphans sets.Set[types.UID]
 	// written is when the status was last written; differs is since when it is not what
 	// is stored, zero while it is.

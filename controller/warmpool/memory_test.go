@@ -6,7 +6,11 @@ package warmpool
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 )
 
 // A create counts until the cache has shown what it made. Of one that is repeated because
@@ -42,5 +46,35 @@ func TestACreateCountsUntilWhatItMadeIsShown(t *testing.T) {
 				t.Errorf("it counts: %t, want %t", counts, tc.counts)
 			}
 		})
+	}
+}
+
+// What the cache shows concerns the pools of its namespace, and what is gone is forgotten.
+func TestWhatIsRememberedOfPoolsIsOfTheirNamespaces(t *testing.T) {
+	var m memories
+	here, there := types.NamespacedName{Namespace: "team-a", Name: "pool"}, types.NamespacedName{Namespace: "team-b", Name: "pool"}
+	for _, key := range []types.NamespacedName{here, there} {
+		m.of(key, "uid", noon()).unseen.put("m", sent{at: noon(), uid: "m"})
+	}
+	m.seen(makeMember("m").sandbox)
+	if left := len(m.of(here, "uid", noon()).unseen.snapshot()); left != 0 {
+		t.Errorf("%d creates are unseen where one was shown, want none", left)
+	}
+	if left := len(m.of(there, "uid", noon()).unseen.snapshot()); left != 1 {
+		t.Errorf("%d creates are unseen elsewhere, want 1", left)
+	}
+	m.forget(here)
+	m.forget(there)
+	if len(m.pools) != 0 {
+		t.Errorf("of pools that are gone is left: %v", m.pools)
+	}
+}
+
+func TestOrphansThatAreGoneAreForgotten(t *testing.T) {
+	m := newMemory("uid", noon())
+	m.orphans.Insert("told", "gone")
+	m.keepOrphans([]*agentsv1beta1.Sandbox{makeMember("told").sandbox, makeMember("new").sandbox})
+	if diff := cmp.Diff(sets.New[types.UID]("told"), m.orphans); diff != "" {
+		t.Errorf("told of (-want +got):\n%s", diff)
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
@@ -68,6 +70,17 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, orphan *agentsv1beta1.
 		s.failed(fmt.Errorf("adopt Sandbox %q: %w", orphan.Name, err))
 	}
 	return false
+}
+
+// keepOrphans forgets those that are gone.
+func (m *memory) keepOrphans(orphans []*agentsv1beta1.Sandbox) {
+	left := sets.New[types.UID]()
+	for _, orphan := range orphans {
+		if m.orphans.Has(orphan.UID) {
+			left.Insert(orphan.UID)
+		}
+	}
+	m.orphans = left
 }
 
 func (r *Reconciler) leaveAlone(s *scope, orphan *agentsv1beta1.Sandbox, why string) {

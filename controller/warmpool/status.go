@@ -25,6 +25,10 @@ import (
 // changes of its numbers are gathered before.
 const statusInterval = time.Second
 
+// templateMay is how long a pool says nothing of a template that is not there: the two are
+// often applied in one go, in any order.
+const templateMay = 2 * time.Second
+
 // Reasons of the conditions.
 const (
 	reasonComplete         = "Complete"
@@ -168,8 +172,13 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) (ctrl.Result, error
 	return ctrl.Result{RequeueAfter: max(s.wake.Sub(s.now), time.Millisecond)}, nil
 }
 
-// writeStatus sends what changed of the status, unless it was written a moment ago.
+// writeStatus sends what changed of the status, unless it was written a moment ago, or the
+// template may be about to come.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
+	if due := s.memory.began.Add(templateMay); s.template == nil && s.now.Before(due) {
+		s.wakeAt(due)
+		return nil
+	}
 	desired := desiredStatus(s)
 	if apiequality.Semantic.DeepEqual(s.pool.Status, desired) {
 		s.memory.differs = time.Time{}

@@ -6,10 +6,14 @@
 package warmpool
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -24,6 +28,63 @@ func TestAPoolFindsATemplateThatTheCacheHasNotSeenYet(t *testing.T) {
 	late := apiserver.NewLag(1, 10_000*time.Hour, 0).Of("sandboxtemplates")
 	e := newEnvironment(t, func(e *environment) { e.Lag = late })
 	late.Begin()
+	said := e.reasonsOfPools()
+	e.Create(makeTemplate(), makePool(2))
+	e.settled(2)
+	if got := said(); len(got) == 0 || slices.Contains(got, reasonTemplateNotFound) {
+		t.Errorf("the pool said %v, want nothing of what was not found", got)
+	}
+}
+
+// Scripts create pools and templates in one go, in any order.
+func TestAPoolSaysNothingOfATemplateThatMayBeAboutToCome(t *testing.T) {
+	t.Parallel()
+	const times = 20
+	e := newEnvironment(t)
+	e.Clock.Halt() // until the templates are there, however long that takes
+	said := e.reasonsOfPools()
+	named := func(i int) string { return fmt.Sprintf("set-%d", i) }
+	for i := range times {
+		e.Create(makePool(0, func(p *extensionsv1beta1.SandboxWarmPool) { p.Name, p.Spec.TemplateRef.Name = named(i), named(i) }))
+	}
+	e.Eventually("the controller has worked on every pool", func() error { return e.met(times) })
+	for i := range times {
+		template := makeTemplate()
+		template.Name = named(i)
+		e.Create(template)
+	}
+	e.Eventually("every pool is complete", func() error {
+		if got := e.Writes()["patch sandboxwarmpools/status"]; got < times {
+			return fmt.Errorf("%d have said so", got)
+		}
+		return nil
+	})
+	if diff := cmp.Diff([]string{reasonComplete}, said()); diff != "" {
+		t.Errorf("what pools said (-want +got):\n%s", diff)
+	}
+	e.Create(makePool(0))
+	e.Eventually("the controller has worked on the last pool", func() error { return e.met(times + 1) })
+	e.Clock.Jump(templateMay)
+	e.saysProgressing(reasonTemplateNotFound)
+	if got := e.Writes()["patch sandboxwarmpools/status"]; got != times+1 {
+		t.Errorf("the status was written %d times, want once for each of %d pools", got, times+1)
+	}
+}
+
+// met says so while the controller has not worked on so many pools.
+func (e *environment) met(pools int) error {
+	known := &e.reconciler.memories
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if got := len(known.pools[e.Namespace]); got < pools {
+		return fmt.Errorf("it has on %d", got)
+	}
+	return nil
+}
+
+// reasonsOfPools watches what pools say of their progress, and tells all that any ever said.
+func (e *environment) reasonsOfPools() func() []string {
+	e.Helper()
 	var mu sync.Mutex
 	said := map[string]bool{}
 	caughtUp := e.Watch(&extensionsv1beta1.SandboxWarmPoolList{}, func(event watch.Event) {
@@ -37,12 +98,10 @@ func TestAPoolFindsATemplateThatTheCacheHasNotSeenYet(t *testing.T) {
 			said[c.Reason] = true
 		}
 	})
-	e.Create(makeTemplate(), makePool(2))
-	e.settled(2)
-	caughtUp()
-	mu.Lock()
-	defer mu.Unlock()
-	if len(said) == 0 || said[reasonTemplateNotFound] {
-		t.Errorf("the pool said %v, want nothing of what was not found", said)
+	return func() []string {
+		caughtUp()
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Sorted(maps.Keys(said))
 	}
 }

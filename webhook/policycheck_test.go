@@ -101,7 +101,8 @@ func TestValidatePolicy(t *testing.T) {
 		"a parameter of the wrong type": {
 			map[string]string{policysource.ConfigurationKey: "rules: {capabilities-add: {parameters: {allowed: CHOWN}}}"}, []string{"capabilities-add.parameters.allowed", "CHOWN"},
 		},
-		"a key that nobody reads": {map[string]string{"policies.yaml": "rules: {}"}, []string{`"policies.yaml"`, "policy.yaml", "rename or remove it"}},
+		"a test, which nobody runs": {map[string]string{"team_test.rego": "package policies.extra.team_test"}, []string{"team_test.rego", "keep tests in a folder"}},
+		"a key that nobody reads":   {map[string]string{"policies.yaml": "rules: {}"}, []string{`"policies.yaml"`, "policy.yaml", "rename or remove it"}},
 		"a rule that another ConfigMap configures": {
 			map[string]string{policysource.ConfigurationKey: "rules: {no-latest: {enforcement: Warn}}"}, []string{"rules.no-latest", "new and old", "keep it in one of them"},
 		},

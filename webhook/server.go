@@ -123,23 +123,14 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 	return s.watchAndProbe(ctx, rules, trust)
 }
 
-// maxNotices is how many quarantines may wait to be told of.
-const maxNotices = 16
-
 // newEngine makes the engine, with its decision log when there is one.
 func (s *server) newEngine(ctx context.Context) (*engine.Engine, error) {
-	notices := make(chan string, maxNotices)
-	s.quarantined = notices
+	var told engine.Option
+	s.quarantined, told = policysource.Notices()
 	options := []engine.Option{
 		engine.WithClock(s.clock),
 		engine.WithInventory(Inventory{Cached: s.mgr.GetClient()}),
-		engine.WithQuarantineHook(func(rule string) {
-			// The next look sees all that are held: a notice that finds no place is not lost.
-			select {
-			case notices <- rule:
-			default:
-			}
-		}),
+		told,
 	}
 	log, err := openDecisionLog(ctx, s.o.DecisionLog, metrics.Registry)
 	if err != nil {

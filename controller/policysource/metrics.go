@@ -68,10 +68,14 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, errors.Join(errs...)
 }
 
-// loaded notes the policies in force.
-func (m *Metrics) loaded(report engine.LoadReport, missing int) {
+// inForce notes the policies in force.
+func (m *Metrics) inForce(digest string) {
 	m.policy.Reset()
-	m.policy.WithLabelValues(report.Digest).Set(1)
+	m.policy.WithLabelValues(digest).Set(1)
+}
+
+// loaded notes what a load came to.
+func (m *Metrics) loaded(report engine.LoadReport, missing int) {
 	m.broken.Set(float64(len(report.Broken)))
 	m.unknown.Set(float64(len(report.Unknown)))
 	m.missing.Set(float64(missing))

@@ -64,6 +64,8 @@ type Source struct {
 	inForce map[string]*corev1.ConfigMap
 	// unknown are the ids that the configuration in force names and no rule has.
 	unknown sets.Set[string]
+	// digest is that of the policies in force when it was last looked at.
+	digest string
 	// whole says that the last load came to all that was asked for.
 	whole bool
 	// told are the Events about quarantines and exemptions that were written.
@@ -88,7 +90,7 @@ type Options struct {
 	Clock clock.WithTicker
 	// Quarantined brings the ids of rules that went into quarantine; nil when nobody tells.
 	Quarantined <-chan string
-	// Changed is called after each load that put other policies in force; nil for nobody.
+	// Changed is called after each load, and each quarantine, that put other policies in force; nil for nobody.
 	// It must not call the Source.
 	Changed func()
 }
@@ -146,13 +148,9 @@ func (s *Source) load(ctx context.Context, present map[string]*corev1.ConfigMap)
 			}
 		}
 	}
-	before := s.Engine.Digest()
 	report, err := s.put(ctx, wanted, failed)
 	if err == nil {
 		s.Metrics.loaded(report, len(missing))
-	}
-	if s.Changed != nil && s.Engine.Digest() != before {
-		s.Changed()
 	}
 	s.tell(ctx, present, failed, report, err)
 	if err == nil {
@@ -258,7 +256,7 @@ func (s *Source) parse(configMap *corev1.ConfigMap) (policySet, error) {
 }
 
 func source(configMap *corev1.ConfigMap) string {
-	return "configmap/" + configMap.Namespace + "/" + configMap.Name
+	return engine.SourceConfigMap + configMap.Namespace + "/" + configMap.Name
 }
 
 // tell writes what a load came to on the ConfigMaps concerned.

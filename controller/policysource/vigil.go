@@ -25,6 +25,21 @@ const (
 // vigilPeriod is how often the time is held against what expires on a day.
 const vigilPeriod = time.Hour
 
+// maxNotices is how many quarantines may wait to be told of.
+const maxNotices = 16
+
+// Notices returns what Options.Quarantined takes, and the option of the engine that feeds it.
+func Notices() (<-chan string, engine.Option) {
+	notices := make(chan string, maxNotices)
+	return notices, engine.WithQuarantineHook(func(rule string) {
+		// The next look sees all that are held: a notice that finds no place is not lost.
+		select {
+		case notices <- rule:
+		default:
+		}
+	})
+}
+
 // vigil looks at what changes without a load: rules that go into quarantine, and exemptions that expire.
 type vigil struct {
 	source *Source
@@ -64,6 +79,13 @@ func (s *Source) look() {
 		s.Metrics.ready.Set(1)
 	}
 	s.lookAtExemptions()
+	if digest := s.Engine.Digest(); digest != s.digest {
+		s.digest = digest
+		s.Metrics.inForce(digest)
+		if s.Changed != nil {
+			s.Changed()
+		}
+	}
 }
 
 func (s *Source) lookAtExemptions() {

@@ -140,12 +140,14 @@ func TestAQuarantineIsToldOnItsConfigMapAndByMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Engine, l.Quarantined = rules, notices
+	changes := 0
+	l.Engine, l.Quarantined, l.Changed = rules, notices, func() { changes++ }
 	l.step(t, "a", map[string]string{"endless.rego": endless})
 	if got := l.gauge(t, "agent_sandbox_policy_ready", ""); got != 1 {
 		t.Fatalf("ready is %v before", got)
 	}
 	l.forgetEvents()
+	before := rules.Digest()
 	numbers := make([]any, 400)
 	for i := range numbers {
 		numbers[i] = int64(i)
@@ -168,6 +170,9 @@ func TestAQuarantineIsToldOnItsConfigMapAndByMetrics(t *testing.T) {
 	}
 	if held, ready := l.gauge(t, "agent_sandbox_policy_quarantined", "endless"), l.gauge(t, "agent_sandbox_policy_ready", ""); held != 1 || ready != 0 {
 		t.Errorf("quarantined %v, ready %v", held, ready)
+	}
+	if old, now := l.gauge(t, "agent_sandbox_policy_info", before), l.gauge(t, "agent_sandbox_policy_info", rules.Digest()); old != -1 || now != 1 || changes != 2 {
+		t.Errorf("digest before %v, now %v, told of %d changes, want the load and the quarantine", old, now, changes)
 	}
 	l.step(t, "a", map[string]string{"endless.rego": strings.Replace(endless, "a + b", "false; a + b", 1)})
 	if held, ready := l.gauge(t, "agent_sandbox_policy_quarantined", "endless"), l.gauge(t, "agent_sandbox_policy_ready", ""); held != -1 || ready != 1 {

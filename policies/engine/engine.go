@@ -85,8 +85,8 @@ func (e *Engine) Ready() bool {
 	return e.current.Load() != nil
 }
 
-// Digest names the set in force, empty before the first load. Equal digests mean equal rules,
-// configuration and version of the evaluator.
+// Digest names the set in force, empty before the first load. Equal digests mean equal rules that judge, equal
+// modules that do not load, rules in quarantine and configuration, and the same version of the program.
 func (e *Engine) Digest() string {
 	if s := e.current.Load(); s != nil {
 		return s.digest

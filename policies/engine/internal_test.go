@@ -51,6 +51,20 @@ func TestDangerousBuiltinsAreNotAllowed(t *testing.T) {
 	}
 }
 
+func TestTheDigestNamesTheBuild(t *testing.T) {
+	mine := &set{basis: basis{Build: "v1.0.0", OPA: "1"}}
+	for name, other := range map[string]basis{
+		"build": {Build: "v1.0.1", OPA: "1"}, "evaluator": {Build: "v1.0.0", OPA: "2"}, "helpers": {Build: "v1.0.0", OPA: "1", Helpers: [32]byte{1}},
+	} {
+		if (&set{basis: other}).sum() == mine.sum() {
+			t.Errorf("another %s has the same digest", name)
+		}
+	}
+	if (&set{basis: mine.basis, held: map[string]bool{"a": true}}).sum() == mine.sum() {
+		t.Error("a rule in quarantine changes nothing")
+	}
+}
+
 func TestEveryCheckOfPodSecurityHasAPlaceAndARemedy(t *testing.T) {
 	for _, check := range policy.DefaultChecks() {
 		p, ok := places[check.ID]

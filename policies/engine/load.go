@@ -7,18 +7,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/version"
 )
 
 // BrokenModule is a module that did not load.
@@ -51,6 +47,9 @@ type LoadReport struct {
 // loadedRules is what of a load can be said before the configuration.
 type loadedRules struct {
 	helpers map[string]*ast.Module
+	// helperHash is that of their content.
+	helperHash [sha256.Size]byte
+
 	byFile  map[string]*rule
 	byID    map[string]*rule
 	broken  []BrokenModule
@@ -118,7 +117,6 @@ func (e *Engine) Load(ctx context.Context, modules []Module, cfg Configuration) 
 	if err != nil {
 		return e.report(loaded), fmt.Errorf("put the rules together: %w", err)
 	}
-	next.digest = digest(modules, cfg)
 	e.files = loaded.byFile
 	e.current.Store(next)
 	e.ward.retain(rules)
@@ -134,7 +132,7 @@ func (e *Engine) report(loaded *loadedRules) LoadReport {
 }
 
 func (e *Engine) loadModules(modules []Module) (*loadedRules, error) {
-	modules = slices.DeleteFunc(slices.Clone(modules), Module.isTest)
+	modules = slices.DeleteFunc(slices.Clone(modules), func(m Module) bool { return m.isTest() && !m.isOfConfigMap() })
 	slices.SortStableFunc(modules, func(a, b Module) int {
 		return strings.Compare(sortKey(a), sortKey(b))
 	})
@@ -142,9 +140,13 @@ func (e *Engine) loadModules(modules []Module) (*loadedRules, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded := &loadedRules{helpers: helpers, byFile: map[string]*rule{}, byID: map[string]*rule{}}
+	loaded := &loadedRules{helpers: helpers, helperHash: helperHash, byFile: map[string]*rule{}, byID: map[string]*rule{}}
 	var errs []error
 	for _, m := range rest {
+		if m.isTest() {
+			loaded.addTest(m)
+			continue
+		}
 		key := cacheKey{helpers: helperHash, content: m.hash(), file: m.file()}
 		outcome := compiled.of(key, func() (*rule, error) { return loadRule(m, helpers) })
 		err := outcome.err
@@ -253,6 +255,16 @@ func (l *loadedRules) addBroken(m Module, reason error, lastGood *rule) {
 	l.broken = append(l.broken, b)
 }
 
+// addTest notes a test in a ConfigMap, which nobody would run. One with METADATA is a rule by the wrong name, and
+// fails as such; one without judges nothing under any name.
+func (l *loadedRules) addTest(m Module) {
+	l.addBroken(m, fmt.Errorf("%s: a name that ends in %s is that of a test, which is not run here: keep tests in a folder, and name a rule otherwise",
+		m.file(), testSuffix), nil)
+	if !bytes.Contains(m.Content, []byte("METADATA")) {
+		l.broken[len(l.broken)-1].Kinds = nil
+	}
+}
+
 // withOwnInfo returns copies of the rules that the configuration may change.
 func (l *loadedRules) withOwnInfo() map[string]*rule {
 	rules := make(map[string]*rule, len(l.byID))
@@ -261,24 +273,6 @@ func (l *loadedRules) withOwnInfo() map[string]*rule {
 		rules[id] = &own
 	}
 	return rules
-}
-
-func digest(modules []Module, cfg Configuration) string {
-	var all bytes.Buffer
-	all.WriteString(version.Version)
-	sorted := slices.Clone(modules)
-	slices.SortFunc(sorted, func(a, b Module) int { return strings.Compare(a.file(), b.file()) })
-	for _, m := range sorted {
-		content := m.hash()
-		all.WriteString(strconv.Quote(m.file()))
-		all.Write(content[:])
-	}
-	// A configuration comes from YAML or a literal: it always has a JSON form.
-	if data, err := json.Marshal(cfg); err == nil {
-		all.Write(data)
-	}
-	sum := sha256.Sum256(all.Bytes())
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // compileAll compiles the helpers and all rules together.

@@ -243,6 +243,56 @@ func TestAnEngineWithoutRulesDenies(t *testing.T) {
 	}
 }
 
+// Replicas that judge differently have different digests, also when they were asked for the same.
+func TestDigestNamesWhatIsInForce(t *testing.T) {
+	good := ruleFile("a", "deny contains \"no\" if input.kind == \"Nothing\"\n")
+	broken := good
+	broken.Content = []byte(header("a", "Deny") + "deny contains")
+	warm := loaded(t, "", good)
+	before := warm.Digest()
+	load(t, warm, "", broken)
+	if warm.Digest() != before {
+		t.Error("the last good content has another digest than the same content as submitted")
+	}
+	cold := loaded(t, "", broken)
+	if cold.Digest() == before {
+		t.Error("a replica on last good content and one that has none have the same digest")
+	}
+	if again := loaded(t, "", broken); again.Digest() != cold.Digest() {
+		t.Error("two replicas that have no good content differ")
+	}
+	if on := loaded(t, "rules: {a: {enforcement: Warn}}", broken); on.Digest() == cold.Digest() {
+		t.Error("what the failure of a module comes to is not in the digest")
+	}
+}
+
+// A file that nobody reads is told of. One that is a rule by the wrong name fails as any rule.
+func TestATestInAConfigMapIsReported(t *testing.T) {
+	cases := map[string]struct {
+		content string
+		denied  bool
+	}{
+		"a test": {"package policies.extra.a_test\n\ntest_a if true\n", false},
+		"a rule": {header("a", "Deny") + "deny contains \"no\" if true\n", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			report := load(t, e, "", extra("a_test.rego", tc.content))
+			if len(report.Broken) != 1 || !strings.Contains(report.Broken[0].Reason, "configmap/platform/extra/a_test.rego: a name that ends in _test.rego") {
+				t.Errorf("report: %s", show(t, report))
+			}
+			if d := e.Evaluate(context.Background(), requestOf(t)); d.Denied() != tc.denied {
+				t.Errorf("denied %t, want %t: %s", d.Denied(), tc.denied, show(t, d.Findings))
+			}
+			inFolder := engine.Module{Source: "rules", Name: "a_test.rego", Content: []byte(tc.content)}
+			if report := load(t, newEngine(t), "", inFolder); len(report.Broken) > 0 {
+				t.Errorf("a test in a folder is reported: %s", show(t, report.Broken))
+			}
+		})
+	}
+}
+
 func TestDigestNamesRulesAndConfiguration(t *testing.T) {
 	digests := map[string]string{}
 	for name, e := range map[string]*engine.Engine{

@@ -16,6 +16,11 @@ import (
 // helpers, and all of them have to compile.
 const SourceLibrary = "library"
 
+// SourceConfigMap begins the sources that are ConfigMaps; their namespace and name follow, as in configmap/NS/NAME.
+const SourceConfigMap = "configmap/"
+
+const testSuffix = "_test.rego"
+
 // Module is one file of Rego.
 type Module struct {
 	// Source says where the file is from: SourceLibrary, or for example configmap/NS/NAME.
@@ -45,7 +50,11 @@ func (m Module) hash() [sha256.Size]byte {
 }
 
 func (m Module) isTest() bool {
-	return strings.HasSuffix(m.Name, "_test.rego")
+	return strings.HasSuffix(m.Name, testSuffix)
+}
+
+func (m Module) isOfConfigMap() bool {
+	return strings.HasPrefix(m.Source, SourceConfigMap)
 }
 
 // LoadFS reads every .rego file below the roots, tests left out, as modules of a source.

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +16,9 @@ import (
 
 // rule is a module that loaded: its description and its Rego, ready to compile with others.
 type rule struct {
-	info       RuleInfo
+	info RuleInfo
+	// content is the hash of the module.
+	content    [sha256.Size]byte
 	parameters *parameterSchema
 	// module has its references to input.parameters replaced by data.parameters[id], so that all
 	// rules share one input.
@@ -59,7 +62,7 @@ func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rule{info: info, module: parsed}
+	r := &rule{info: info, module: parsed, content: m.hash()}
 	if r.parameters, err = newParameterSchema(info.Schema); err != nil {
 		return nil, fmt.Errorf("%s: METADATA custom.parameters: %w", m.file(), err)
 	}

@@ -18,6 +18,7 @@ import (
 // set is one complete set of rules and configuration. It never changes.
 type set struct {
 	digest string
+	basis  basis
 	// rules are all that loaded, by id.
 	rules    map[string]*rule
 	helpers  map[string]*ast.Module
@@ -88,7 +89,7 @@ func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cf
 	}
 	s := &set{
 		rules: rules, helpers: loaded.helpers, compiler: compiler, broken: loaded.broken, pss: newPodSecurity(cfg),
-		native: nativeInfos(cfg), overrides: cfg.Overrides, exemptions: cfg.Exemptions,
+		native: nativeInfos(cfg), overrides: cfg.Overrides, exemptions: cfg.Exemptions, basis: basisOf(loaded, cfg),
 	}
 	return s, s.prepareAll(ctx, held)
 }
@@ -96,7 +97,7 @@ func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cf
 // without returns the set without the rules that are held.
 func (s *set) without(ctx context.Context, held map[string]bool) (*set, error) {
 	next := &set{
-		digest: s.digest, rules: s.rules, helpers: s.helpers, compiler: s.compiler, broken: s.broken, pss: s.pss,
+		basis: s.basis, rules: s.rules, helpers: s.helpers, compiler: s.compiler, broken: s.broken, pss: s.pss,
 		native: s.native, overrides: s.overrides, exemptions: s.exemptions,
 	}
 	return next, next.prepareAll(ctx, held)
@@ -105,6 +106,7 @@ func (s *set) without(ctx context.Context, held map[string]bool) (*set, error) {
 // prepareAll builds the queries of every kind.
 func (s *set) prepareAll(ctx context.Context, held map[string]bool) error {
 	s.held, s.programs = held, map[string]*program{}
+	s.digest = s.sum()
 	alone := map[string]judgement{}
 	var err error
 	for _, id := range slices.Sorted(maps.Keys(s.rules)) {

@@ -78,7 +78,8 @@ func setUpAudit(ctx context.Context, mgr ctrl.Manager, options AuditOptions, pla
 	if options.PolicyNamespace == "" {
 		return nil, nil
 	}
-	rules, err := engine.New(engine.WithInventory(audit.Inventory{Reader: mgr.GetClient()}))
+	quarantined, told := policysource.Notices()
+	rules, err := engine.New(engine.WithInventory(audit.Inventory{Reader: mgr.GetClient()}), told)
 	if err != nil {
 		return nil, fmt.Errorf("make the policy engine: %w", err)
 	}
@@ -92,7 +93,7 @@ func setUpAudit(ctx context.Context, mgr ctrl.Manager, options AuditOptions, pla
 	}
 	// The webhook tells policy authors by Events; twice would be noise.
 	_, err = policysource.SetUp(mgr, policysource.Options{
-		Namespace: options.PolicyNamespace, Engine: rules, Metrics: m, Changed: auditor.PoliciesChanged,
+		Namespace: options.PolicyNamespace, Engine: rules, Metrics: m, Changed: auditor.PoliciesChanged, Quarantined: quarantined,
 	})
 	if err != nil {
 		return nil, err

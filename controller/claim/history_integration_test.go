@@ -86,7 +86,9 @@ type verdicts struct {
 type replay struct {
 	verdicts
 
-	outages   []outage
+	outages []outage
+	// sightings are the generations of the pool that were shown when its members were asked for.
+	sightings map[string]int64
 	templates []described
 	pools     []asked
 	// observed is the generation that the pool controller has said it has seen.
@@ -113,15 +115,16 @@ type asked struct {
 	strict   bool
 }
 
-// judge holds a history against what was promised.
-func (h *history) judge(outages []outage) verdicts {
+// judge holds a history against what was promised, given when nodes were away and what the
+// pool's controller had been shown.
+func (h *history) judge(outages []outage, sightings map[string]int64) verdicts {
 	for _, wait := range h.caughtUp {
 		wait()
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	slices.SortStableFunc(h.changes, func(a, b change) int { return cmp.Compare(a.version, b.version) })
-	r := &replay{outages: outages, claims: map[types.UID]uint64{}, boxes: map[types.UID]*agentsv1beta1.Sandbox{}}
+	r := &replay{outages: outages, sightings: sightings, claims: map[types.UID]uint64{}, boxes: map[types.UID]*agentsv1beta1.Sandbox{}}
 	r.judged = map[extensionsv1beta1.UpdateStrategyType]int{}
 	for _, c := range h.changes {
 		switch object := c.object.(type) {
@@ -186,19 +189,24 @@ func (r *replay) sandbox(c change, now *agentsv1beta1.Sandbox) {
 	}
 	r.boxes[now.UID] = now
 	switch {
-	case before == nil && relations.Pool(now) != nil:
+	case relations.Pool(now) != nil && (before == nil || relations.Pool(before) == nil):
 		r.made(now)
 	case before != nil && relations.Pool(before) != nil && relations.Claim(now) != nil:
 		r.handedOut(c.version, before, now)
 	}
 }
 
-// made checks that the pool asked for one more, or did so when its controller last said what
-// it had seen.
+// made checks that there was room for one more by a generation of the pool that its
+// controller may have gone by: one that it had been shown, and none before the one that it
+// last said it had seen.
 func (r *replay) made(member *agentsv1beta1.Sandbox) {
 	most, live := 0, 0
+	shown, asked := r.sightings[member.Name]
+	if !asked {
+		r.fail("nobody asked for member %s", member.Name)
+	}
 	for _, p := range r.pools {
-		if p.generation >= r.observed {
+		if p.generation >= r.observed && p.generation <= shown {
 			most = max(most, p.most)
 		}
 	}
@@ -208,7 +216,7 @@ func (r *replay) made(member *agentsv1beta1.Sandbox) {
 		}
 	}
 	if live > most {
-		r.fail("with %s there were %d members, and %d may be at most", member.Name, live, most)
+		r.fail("with %s there were %d members, and %d may be at most between generation %d and %d", member.Name, live, most, r.observed, shown)
 	}
 }
 

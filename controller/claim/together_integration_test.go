@@ -59,7 +59,7 @@ func anySequence(t *testing.T, seed uint64) {
 		t.Error(errors.Join(found...))
 	}
 	w.consistent()
-	v := w.history.judge(w.outages)
+	v := w.history.judge(w.outages, w.sightings.all())
 	if len(v.wrong) > 0 {
 		t.Error(errors.Join(v.wrong...))
 	}
@@ -96,8 +96,9 @@ func strategiesOf(seed uint64) []extensionsv1beta1.UpdateStrategyType {
 type world struct {
 	*environment
 
-	random  *rand.Rand
-	history *history
+	random    *rand.Rand
+	history   *history
+	sightings *sightings
 	// heir is the claim controller that stands by; takeOver ends the one that works.
 	heir     *Reconciler
 	takeOver func()
@@ -113,7 +114,7 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64, edit func(*environment)) *world {
 	t.Helper()
-	w := &world{environment: newEnvironment(t, edit), random: rand.New(rand.NewPCG(seed, 2))}
+	w := &world{environment: newEnvironment(t, edit), random: rand.New(rand.NewPCG(seed, 2)), sightings: &sightings{shown: map[string]int64{}}}
 	w.nodes = []string{w.node, w.node + "-2"}
 	w.MakeNode(w.nodes[1])
 	for _, node := range w.nodes {
@@ -141,7 +142,9 @@ func (w *world) setUpOthers(ctx context.Context, mgr ctrl.Manager) error {
 
 func (w *world) startPools() {
 	w.Helper()
-	w.pools = w.Run(apiserver.Setup{Add: func(ctx context.Context, mgr ctrl.Manager) error {
+	seen := &sighting{sightings: w.sightings, key: w.Key("pool")}
+	w.pools = w.Run(apiserver.Setup{Wrap: seen.Wrap, Add: func(ctx context.Context, mgr ctrl.Manager) error {
+		seen.cache = mgr.GetClient()
 		settings := warmpool.Settings{
 			Platform: w.setting.Platform, ConcurrentWorkers: 1, Refill: warmpool.Refill{MaxBatch: 300},
 			Yield:          warmpool.Yield{ToBindings: time.Second, ToColdStarts: 10 * time.Second, ColdStartAfter: w.setting.ColdStartAfter},

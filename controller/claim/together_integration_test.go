@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -222,15 +223,25 @@ func (w *world) step() {
 	case draw < 17:
 		w.reportReady(w.anyMember(), corev1.ConditionFalse)
 	case draw < 18:
-		if member := w.anyMember(); member != nil {
-			if err := w.Client.Delete(w.Context(), member); client.IgnoreNotFound(err) != nil {
-				w.Fatal(err)
-			}
-		}
+		w.deleteMember()
 	case draw < 19:
 		w.Clock.Jump(time.Duration(w.random.IntN(4)) * time.Minute)
 	default:
 		w.comeBack()
+	}
+}
+
+// deleteMember deletes a member as long as it is one: a claim that loses its Sandbox never
+// gets another.
+func (w *world) deleteMember() {
+	w.Helper()
+	member := w.anyMember()
+	if member == nil {
+		return
+	}
+	err := w.Client.Delete(w.Context(), member, client.Preconditions{UID: &member.UID, ResourceVersion: &member.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		w.Fatal(err)
 	}
 }
 

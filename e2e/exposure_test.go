@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,29 +31,47 @@ func TestTenantsPolicyThatReopensIsTold(t *testing.T) {
 	cluster.MustApply(ctx, t, ns, probing("workspace", "none", `["/bin/probe", "sleep"]`))
 	cluster.WaitReady(ctx, t, ns, "workspace")
 	tenant := tenantOf(ctx, t, ns)
-	for name, selects := range map[string]map[string]string{"harmless": {"app": "web"}, "wide": nil} {
+	policy := func(name string, selects map[string]string) *networkingv1.NetworkPolicy {
 		policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
 		policy.Spec.PodSelector.MatchLabels = selects
 		policy.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}
 		policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{}}
+		return policy
+	}
+	create := func(policy *networkingv1.NetworkPolicy) {
 		if err := tenant.Create(ctx, policy); err != nil {
 			t.Fatal(err)
 		}
 	}
+	create(policy("harmless", map[string]string{"app": "web"}))
+	create(policy("wide", nil))
 	waitAnswer(ctx, t, client.ObjectKey{Namespace: ns, Name: "workspace"}, question{command: "tcp", target: publicAddress}, true) // so it is true
-	kit.Eventually(ctx, t, "an Event names the policy", func(ctx context.Context) error {
+	waitReopens(ctx, t, ns, "wide")
+	// What is told of this one comes after all that could be told of harmless.
+	create(policy("wide-too", nil))
+	waitReopens(ctx, t, ns, "wide", "wide-too")
+}
+
+// waitReopens waits until one Event for each of the policies tells that it opens everything
+// for the Sandbox workspace, and wants none of another policy.
+func waitReopens(ctx context.Context, t *testing.T, ns string, policies ...string) {
+	t.Helper()
+	kit.Eventually(ctx, t, "Events name the policies", func(ctx context.Context) error {
 		var list corev1.EventList
 		if err := cluster.List(ctx, &list, client.InNamespace(ns)); err != nil {
 			return err
 		}
 		var told []string
 		for i := range list.Items {
-			if e := &list.Items[i]; e.Reason == "ReopensSandbox" {
+			if e := &list.Items[i]; e.Reason == "ReopensSandbox" && strings.Contains(e.Message, "workspace") && strings.Contains(e.Message, "everything") {
+				told = append(told, e.InvolvedObject.Name)
+			} else if e.Reason == "ReopensSandbox" {
 				told = append(told, e.InvolvedObject.Name+": "+e.Message)
 			}
 		}
-		if len(told) != 1 || !strings.HasPrefix(told[0], "wide: ") || !strings.Contains(told[0], "workspace") || !strings.Contains(told[0], "everything") {
-			return fmt.Errorf("the Events are %q", told)
+		slices.Sort(told)
+		if !slices.Equal(told, policies) {
+			return fmt.Errorf("the Events are of %q, want %q", told, policies)
 		}
 		return nil
 	})

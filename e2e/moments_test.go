@@ -175,8 +175,8 @@ func TestProfileThatChangesOrIsTakenAway(t *testing.T) {
 		closes := slices.DeleteFunc(slices.Clone(now.closed), func(target string) bool { return !slices.Contains(outside, target) })
 		apply(profile)
 		waitProfile(ctx, t, ns, profile)
-		if len(closes) > 0 {
-			mustCloseSoon(ctx, t, ns, closes[0])
+		for _, target := range closes {
+			mustCloseSoon(ctx, t, ns, target)
 		}
 		before := waitStates(ctx, t, ns, now.open, closes)
 		if len(closes) > 0 {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,10 +79,11 @@ func (r *Namespaces) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("list NetworkPolicies: %w", err)
 	}
+	others := slices.ContainsFunc(found.Items, func(p networkingv1.NetworkPolicy) bool { return p.Name != isolation.FloorName })
 	var errs []error
 	var wake time.Duration
 	for i := range found.Items {
-		after, err := r.keep(ctx, &found.Items[i])
+		after, err := r.keep(ctx, &found.Items[i], others)
 		errs = append(errs, err)
 		if after > 0 && (wake == 0 || after < wake) {
 			wake = after
@@ -108,8 +110,9 @@ func (r *Namespaces) keepFloor(ctx context.Context, namespace string, found []ne
 }
 
 // keep mends a policy that is needed and removes one that has been idle for long enough.
-// It says when to look again at one that is idle; zero for never.
-func (r *Namespaces) keep(ctx context.Context, policy *networkingv1.NetworkPolicy) (time.Duration, error) {
+// It says when to look again at one that is idle; zero for never. The floor is not idle
+// beside others: whoever makes a Pod with an older view of the namespace finds it closed.
+func (r *Namespaces) keep(ctx context.Context, policy *networkingv1.NetworkPolicy, others bool) (time.Duration, error) {
 	want, known := isolation.Shared(policy.Namespace, policy.Name, r.settings.Current())
 	if want == nil {
 		return 0, nil // the policy of a template has a controller of its own
@@ -124,6 +127,9 @@ func (r *Namespaces) keep(ctx context.Context, policy *networkingv1.NetworkPolic
 	case needed:
 		r.idle.end(policy.UID)
 		return 0, nil // the profile went: its Sandboxes say so, and keep what they had
+	case others && want.Name == isolation.FloorName:
+		r.idle.end(policy.UID)
+		return idleFor, nil
 	}
 	if left := r.idle.since(policy.UID, r.clock.Now()).Add(idleFor).Sub(r.clock.Now()); left > 0 {
 		return left, nil

@@ -166,6 +166,19 @@ func TestNeededPoliciesAreMended(t *testing.T) {
 	}
 }
 
+// The floor outlives the other policies by an idle time of its own: a controller that saw
+// less makes a Pod under it, and not in the open.
+func TestTheFloorGoesLast(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	floor, public := isolation.FloorName, isolation.ProfileName("public")
+	e.Create(isolation.Floor(e.Namespace), isolation.Profile(e.Namespace, "public", apiserver.Platform()))
+	e.passes("both are idle", 0, idleFor, floor, public)
+	e.passes("the profile goes, and the floor stays", idleFor, idleFor, floor)
+	e.passes("its time begins now", 0, idleFor, floor)
+	e.passes("the floor goes", idleFor, 0)
+}
+
 // A policy that was made anew since the cache saw it is not the one that was idle.
 func TestOnlyThePolicyThatWasIdleIsRemoved(t *testing.T) {
 	e := newEnvironment(t)

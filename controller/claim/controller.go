@@ -157,6 +157,9 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
 	if !s.waits {
 		r.index.Leave(s.key())
 	}
+	if s.problem == nil && !s.silent && !s.expired() {
+		r.tellTolerated(s)
+	}
 	switch {
 	case s.silent:
 	case s.mayPass():

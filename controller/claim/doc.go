@@ -86,6 +86,10 @@
 // 2026-11-29: bind-timeout ends in ClaimExpired and the claim's own shutdownPolicy, so
 // that clients see a reason that they know.
 //
+// 2026-11-30: A claim that has its Sandbox does not turn unready when the template gains what
+// contradicts its metadata, or the allowed domains narrow: what its Pod has stands, and an
+// Event warns. Metadata that its owner adds or changes later is judged as ever.
+//
 // 2026-11-30: bind-timeout also ends a claim whose writes were all refused, by a quota, a
 // policy or somebody faster. While the fate of one is unknown, it does not; and the
 // apiserver has the last word on whether there is a Sandbox.

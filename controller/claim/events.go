@@ -20,6 +20,7 @@ const (
 	eventAdopted     = "SandboxAdopted"
 	eventProvisioned = "SandboxProvisioned"
 	eventCurtailed   = "LifetimeCurtailed"
+	eventMetadata    = "MetadataNotApplied"
 
 	actionAdoption     = "Adoption"
 	actionProvisioning = "Provisioning"
@@ -44,6 +45,19 @@ func (r *Reconciler) tellCurtailed(s *scope) {
 		r.event(s, corev1.EventTypeWarning, eventCurtailed, actionProvisioning, fmt.Sprintf("The tier of the namespace ends this claim at %s, "+
 			"whatever spec.lifecycle.shutdownTime says: set it to that time or an earlier one", s.tierEnd().UTC().Format(time.RFC3339)))
 	}
+}
+
+// tellTolerated tells once of metadata that a new claim would not get: this one keeps it.
+func (r *Reconciler) tellTolerated(s *scope) {
+	said := ""
+	if s.tolerated != nil {
+		said = s.tolerated.Error()
+	}
+	if said != "" && said != s.record.tolerated {
+		r.event(s, corev1.EventTypeWarning, eventMetadata, actionReconciling,
+			"What this claim adds to its Pod is kept as it is, and would be refused today: "+said)
+	}
+	s.record.tolerated = said
 }
 
 // tell tells of the ends that a status that was just written speaks of.

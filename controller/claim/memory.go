@@ -31,6 +31,8 @@ type record struct {
 	adopting *adoption
 	// creating is true while a creation was sent and not answered.
 	creating bool
+	// tolerated is what was last told of metadata that is no longer the claim's to set.
+	tolerated string
 	// pause is how long the claim was left alone after the last write that met another
 	// version than the cache had; 0 since one was carried out.
 	pause time.Duration

@@ -24,7 +24,8 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 )
 
-// adoptionTries is how many Sandboxes a pass may lose to others before it says so.
+// adoptionTries is how many Sandboxes a pass may lose to others before it says so, and how
+// often it tries for one that changes meanwhile.
 const adoptionTries = 3
 
 // adopt takes a waiting Sandbox of the pool, if there is one.
@@ -122,7 +123,11 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 		r.leaveAlone(s, attempt)
 		return false, err
 	}
-	for sandbox != nil && s.sandbox == nil {
+	for try := 0; sandbox != nil && s.sandbox == nil; try++ {
+		if try == adoptionTries {
+			r.giveBack(s, attempt, true) // it changes faster than it can be taken
+			return true, nil
+		}
 		if err := r.transfer(ctx, s, attempt, sandbox); err != nil {
 			return true, err
 		}

@@ -36,7 +36,7 @@ func (r *Reconciler) maintainMetadata(ctx context.Context, s *scope) error {
 	}
 	pod, err := blueprint.ClaimPodMetadata(s.claim, template)
 	if err != nil {
-		return inWordsOfContract(s.claim, template, err)
+		return s.tolerate(inWordsOfContract(s.claim, template, err))
 	}
 	if apiequality.Semantic.DeepEqual(pod, s.sandbox.Spec.PodTemplate.ObjectMeta) {
 		return nil

@@ -31,8 +31,3 @@ func (r *Reconciler) found(s *scope) {
 	s.record.bound, s.record.touched = s.sandbox.Name, true
 	r.inherited.settle(s.claim.UID)
 }
-
-// phaseMetadata refuses metadata that is not the claim's to set.
-func (r *Reconciler) phaseMetadata(_ context.Context, s *scope) error {
-	return checkMetadata(s.claim.Spec.AdditionalPodMetadata, r.settings.Platform.Claims.AllowedLabelDomains())
-}

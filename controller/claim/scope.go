@@ -71,6 +71,10 @@ type scope struct {
 	// cleaned is true when the Sandbox of an expired claim is gone. Set by phaseExpiry.
 	cleaned bool
 
+	// tolerated is what speaks by today's rules or template against metadata that the
+	// Sandbox has already; nil when nothing does. Set by phaseMetadata and phaseMaintain.
+	tolerated error
+
 	// problem is the error that ended the pass.
 	problem error
 	// wake is when the next pass is due at the latest; zero for never.

@@ -1,0 +1,40 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+)
+
+// phaseMetadata refuses metadata that is not the claim's to set.
+func (r *Reconciler) phaseMetadata(_ context.Context, s *scope) error {
+	return s.tolerate(checkMetadata(s.claim.Spec.AdditionalPodMetadata, r.settings.Platform.Claims.AllowedLabelDomains()))
+}
+
+// tolerate is an error about the metadata of the claim, unless its Sandbox has all of it: then
+// the claim asks for nothing new, and what was given stands.
+func (s *scope) tolerate(err error) error {
+	if !errors.As(err, &refusal{}) || s.sandbox == nil || !contains(s.sandbox.Spec.PodTemplate.ObjectMeta, s.claim.Spec.AdditionalPodMetadata) {
+		return err
+	}
+	s.tolerated = errors.Join(s.tolerated, err)
+	return nil
+}
+
+// contains says whether metadata has all entries of another.
+func contains(all, some agentsv1beta1.PodMetadata) bool {
+	return hasAll(all.Labels, some.Labels) && hasAll(all.Annotations, some.Annotations)
+}
+
+func hasAll(all, some map[string]string) bool {
+	for key, value := range some {
+		if had, found := all[key]; !found || had != value {
+			return false
+		}
+	}
+	return true
+}

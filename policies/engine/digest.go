@@ -45,13 +45,15 @@ func (s *set) sum() string {
 			failing = append(failing, b)
 		}
 	}
-	// A configuration comes from YAML or a literal: it always has a JSON form, and so has the rest.
-	data, _ := json.Marshal(struct {
+	data, err := json.Marshal(struct {
 		Basis   basis
 		Rules   []member
 		Failing []BrokenModule
 		Held    []string
 	}{s.basis, judging, failing, slices.Sorted(maps.Keys(s.held))})
+	if err != nil { // a configuration comes from YAML or a literal: it has a JSON form, and so has the rest
+		data = []byte(err.Error())
+	}
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

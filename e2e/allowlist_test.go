@@ -127,10 +127,8 @@ func asksItsOwnResolver(ctx context.Context, t *testing.T, ns string) {
 	if code := ask(ctx, t, ns, "control", elsewhere); code == connected {
 		t.Fatalf("the cluster's DNS knows %s, so the story proves nothing", elsewhere.target)
 	}
-	if code := ask(ctx, t, ns, "control", clusterDNS); code != connected {
-		t.Fatalf("an ordinary Pod cannot reach the cluster's DNS (exit code %d), so the story proves nothing", code)
-	}
-	mustBe(t, ask(ctx, t, ns, "resolving", elsewhere), true)
+	waitAnswer(ctx, t, client.ObjectKey{Namespace: ns, Name: "control"}, clusterDNS, true) // or the story proves nothing
+	waitAnswer(ctx, t, client.ObjectKey{Namespace: ns, Name: "resolving"}, elsewhere, true)
 	mustBe(t, ask(ctx, t, ns, "resolving", clusterDNS), false)
 	mustBe(t, ask(ctx, t, ns, "resolving", question{command: "tcp", target: publicAddress}), false)
 }

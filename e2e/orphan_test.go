@@ -44,7 +44,7 @@ func TestDeletedTemplateLeavesItsSandboxesIsolated(t *testing.T) {
 		}
 		return client.IgnoreNotFound(err)
 	})
-	mustBe(t, ask(ctx, t, ns, sandbox, questionOf(publicAddress)), true)
+	waitAnswer(ctx, t, client.ObjectKey{Namespace: ns, Name: sandbox}, questionOf(publicAddress), true)
 	mustBe(t, ask(ctx, t, ns, sandbox, questionOf(metadataAddress)), false)
 	w.mustHold(ctx, t, ns, sandbox)
 	mustKeep(ctx, t, tenantOf(ctx, t, ns), ns, isolation.TemplateName("python"))

@@ -77,7 +77,11 @@ func dial(ctx context.Context, address string, timeout time.Duration) (string, e
 	return fmt.Sprintf("connected %s", conn.RemoteAddr()), nil
 }
 
-// send sends a UDP datagram and waits for the answer.
+// again is how long a datagram may be without an answer before it is sent once more: it may
+// have been lost.
+const again = time.Second
+
+// send sends a UDP datagram, again and again, and waits for the answer.
 func send(ctx context.Context, address string, timeout time.Duration) (string, error) {
 	dialer := net.Dialer{Timeout: timeout}
 	conn, err := dialer.DialContext(ctx, "udp", address)
@@ -85,17 +89,27 @@ func send(ctx context.Context, address string, timeout time.Duration) (string, e
 		return "", err
 	}
 	defer conn.Close() //nolint:errcheck // Nothing is lost with it.
+	for left := timeout; ; left -= again {
+		err := sendOnce(conn, min(again, left))
+		if err == nil {
+			return fmt.Sprintf("answered %s", conn.RemoteAddr()), nil
+		}
+		if left <= again || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return "", err
+		}
+	}
+}
+
+func sendOnce(conn net.Conn, timeout time.Duration) error {
 	//nolint:forbidigo // The network keeps real time.
 	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
-		return "", err
+		return err
 	}
 	if _, err := io.WriteString(conn, "probe"); err != nil {
-		return "", err
+		return err
 	}
-	if _, err := conn.Read(make([]byte, 1024)); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("answered %s", conn.RemoteAddr()), nil
+	_, err := conn.Read(make([]byte, 1024))
+	return err
 }
 
 // get fetches a URL and prints its status and the first line of its body.
@@ -142,17 +156,22 @@ func lookupByTCP(ctx context.Context, target string, timeout time.Duration) (str
 // empty.
 func resolve(ctx context.Context, target string, timeout time.Duration, over string) (string, error) {
 	name, server, _ := strings.Cut(target, "@")
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		var dialer net.Dialer
 		return dialer.DialContext(ctx, cmp.Or(over, network), cmp.Or(server, address))
 	}}
-	addresses, err := resolver.LookupHost(ctx, name)
-	if err != nil {
-		return "", err
+	for left := timeout; ; left -= again {
+		attempt, cancel := context.WithTimeout(ctx, min(again, left))
+		addresses, err := resolver.LookupHost(attempt, name)
+		ended := attempt.Err() != nil
+		cancel()
+		if err == nil {
+			return fmt.Sprintf("resolved %s %s", name, strings.Join(addresses, " ")), nil
+		}
+		if left <= again || !ended || ctx.Err() != nil {
+			return "", err
+		}
 	}
-	return fmt.Sprintf("resolved %s %s", name, strings.Join(addresses, " ")), nil
 }
 
 // fail prints why there was no answer and returns the code for it.

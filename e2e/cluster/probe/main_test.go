@@ -209,6 +209,42 @@ func answerName(query []byte) []byte {
 	return reply
 }
 
+// A datagram that is lost is sent again.
+func TestALostDatagramIsNoAnswer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		command, target string
+		reply           func([]byte) []byte
+	}{
+		"udp": {"udp", "", func(sent []byte) []byte { return sent }},
+		"dns": {"dns", "known.test@", answerName},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var config net.ListenConfig
+			lossy, err := config.ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = lossy.Close() })
+			go func() {
+				buffer := make([]byte, 512)
+				for received := 1; ; received++ {
+					n, from, err := lossy.ReadFrom(buffer)
+					if err != nil {
+						return
+					}
+					if received > 1 {
+						_, _ = lossy.WriteTo(tc.reply(buffer[:n]), from)
+					}
+				}
+			}()
+			var out strings.Builder
+			if code := run(t.Context(), []string{tc.command, tc.target + lossy.LocalAddr().String(), "-timeout", "30s"}, &out); code != 0 {
+				t.Errorf("it ended with %d: %s", code, &out)
+			}
+		})
+	}
+}
+
 // Many questions are asked at once, and each has its own answer.
 func TestAskTellsOfEachTarget(t *testing.T) {
 	open, closed, names := listen(t).Addr().String(), listen(t), nameServer(t)

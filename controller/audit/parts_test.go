@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/clock"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
@@ -109,37 +110,33 @@ func TestPausesKeepWorkToItsShare(t *testing.T) {
 		"little is saved up":                  {0.5, time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
-			var worked time.Duration
-			p := &pacer{clock: clock, share: tc.share, worked: func(work time.Duration) { worked += work }}
-			p.begin()
-			clock.Step(tc.work)
-			done := make(chan error, 1)
-			go func() { done <- p.pause(t.Context()) }()
-			if tc.paused > 0 {
-				for !clock.HasWaiters() {
+			synctest.Test(t, func(t *testing.T) {
+				var worked time.Duration
+				p := &pacer{clock: clock.RealClock{}, share: tc.share, worked: func(work time.Duration) { worked += work }}
+				p.begin()
+				time.Sleep(tc.work)
+				begun := time.Now()
+				if err := p.pause(t.Context()); err != nil || worked != tc.work {
+					t.Errorf("pause() = %v after %s of work, want %s", err, worked, tc.work)
 				}
-				clock.Step(tc.paused - time.Nanosecond)
-				if !clock.HasWaiters() {
-					t.Errorf("the pause was shorter than %s", tc.paused)
+				if paused := time.Since(begun); paused != tc.paused {
+					t.Errorf("the pause was %s, want %s", paused, tc.paused)
 				}
-				clock.Step(time.Nanosecond)
-			}
-			if err := <-done; err != nil || worked != tc.work {
-				t.Errorf("pause() = %v after %s of work, want %s", err, worked, tc.work)
-			}
+			})
 		})
 	}
 	t.Run("the end of the process ends a pause", func(t *testing.T) {
-		clock := testclock.NewFakeClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
-		p := &pacer{clock: clock, share: 0.001}
-		p.begin()
-		clock.Step(time.Hour)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := p.pause(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("pause() = %v, want that it was cancelled", err)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			p := &pacer{clock: clock.RealClock{}, share: 0.001}
+			p.begin()
+			time.Sleep(time.Hour)
+			ctx, cancel := context.WithCancel(t.Context())
+			begun := time.Now()
+			time.AfterFunc(time.Minute, cancel)
+			if err := p.pause(ctx); !errors.Is(err, context.Canceled) || time.Since(begun) != time.Minute {
+				t.Errorf("pause() = %v after %s, want that it was cancelled after a minute", err, time.Since(begun))
+			}
+		})
 	})
 }
 

@@ -6,9 +6,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -101,40 +99,6 @@ func TestAFailureHasTheEnforcementOfItsRule(t *testing.T) {
 				t.Errorf("want one finding with %s, got %s", enforcement, show(t, d.Findings))
 			}
 		})
-	}
-}
-
-// squaring takes long in steps that cannot be cancelled.
-const squaring = `
-deny contains "never" if square(square(to_number(text))) == 1
-
-square(x) := x * x
-
-text := replace(replace(replace(replace("1111111111", "1", "7777777777"), "7", "3333333333"), "3", "5555555555"), "5", "9999999999")
-`
-
-func TestARuleThatCannotBeCancelledDoesNotHoldUpTheAnswer(t *testing.T) {
-	e := newEngine(t, engine.WithBudget(40*time.Millisecond, time.Millisecond))
-	load(t, e, "", ruleFile("a", squaring))
-	d := e.Evaluate(context.Background(), requestOf(t))
-	if !slices.ContainsFunc(d.Findings, func(f engine.Finding) bool { return f.Rule == "a" && f.Failure }) {
-		t.Errorf("want a failure of the rule, got %s", show(t, d.Findings))
-	}
-}
-
-func TestEvaluationsBeyondTheirNumberFail(t *testing.T) {
-	e := newEngine(t, engine.WithConcurrency(1), engine.WithBudget(time.Second, time.Millisecond))
-	load(t, e, "", ruleFile("a", endless))
-	decisions := make([]engine.Decision, 3)
-	var group sync.WaitGroup
-	for i := range decisions {
-		group.Go(func() { decisions[i] = e.Evaluate(context.Background(), requestOf(t)) })
-	}
-	group.Wait()
-	for _, d := range decisions {
-		if !d.Denied() {
-			t.Errorf("an evaluation that could not run allowed: %s", show(t, d))
-		}
 	}
 }
 

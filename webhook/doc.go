@@ -74,6 +74,16 @@
 // and send nothing would keep out all others. Considered: a smaller limit for each body,
 // but an update carries two objects of the length that etcd takes.
 //
+// 2026-11-30, limits have the ratchet too: an object that was stored before a limit became
+// what it is may be relabelled, extended, suspended and ended, as long as the list, the
+// depth or the number of values that is beyond does not grow; to one with too many values
+// an update may add a hundred. Two things hold whatever was before: the bounds of a body,
+// 7 MiB and a thousand levels, since reading more would cost the memory of the replica; and
+// amounts of too many digits, which no schema of ours takes and no reader survives.
+//
+// 2026-11-30, what a request says of itself proves nothing: on its way out is what the
+// stored object says so of, and an operation that is none is a fault of the request.
+//
 // 2026-11-29, what a claim brings and its template does not take (env, volumes,
 // clashing metadata) is a warning: the API reports it in the claim's Ready condition,
 // clients know those reasons, and the template may change. Reserved keys are refused.

@@ -8,9 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +30,9 @@ const (
 	// maxValues is how many values an object may have, whatever their length. What it
 	// costs to judge one grows with it. A Pod of fifty containers has some five thousand.
 	maxValues = 20_000
+	// fewValues is how many values an update may add to an object that has too many: enough
+	// for labels, an end, and other small things, of which each list has its own limit.
+	fewValues = 100
 	// maxEntries is how many entries a list and how many members an object may have.
 	maxEntries = 1000
 	// bytesOfPlace is how many bytes of JSON one place among the requests that are
@@ -106,81 +109,127 @@ func busy(reason error) admission.Response {
 	return response
 }
 
-// beyondLimits says what of an object is too large to judge, or nil.
+// beyondLimits says what of an object is too large to judge, or nil. Of an update only what
+// it brings in is, but for amounts of too many digits: no schema of ours takes them, and
+// who reads one hangs.
 func beyondLimits(req admission.Request, r review) error {
-	if size := len(req.Object.Raw); size > maxObject {
+	if size := len(req.Object.Raw); size > maxObject && len(req.OldObject.Raw) <= maxObject {
 		return fmt.Errorf("%s: the object has %d bytes, at most %d can be stored: make it smaller", ruleLimits, size, maxObject)
 	}
-	var c counter
-	found := c.visit("", r.object, 0)
-	switch {
-	case found == nil:
-		if path, text, costly := quantity.FindCostly(r.object); costly {
-			return fmt.Errorf("%s: %s (%s) is an amount of too many digits: write it with a suffix, such as 500m or 2Gi",
-				ruleLimits, strings.TrimPrefix(path, "."), shorten(text, maxValue))
-		}
-		return nil
-	case found.whole:
-		return fmt.Errorf("%s: the object %s", ruleLimits, found.reason)
-	default:
-		return fmt.Errorf("%s: %s %s", ruleLimits, strings.TrimPrefix(found.path, "."), found.reason)
+	now := extentOf(r.object)
+	reason := now.beyond(extent{})
+	if reason != "" && r.old != nil {
+		reason = now.beyond(extentOf(r.old))
 	}
-}
-
-// excess is what of an object is beyond a limit, and where: at a path, or in the
-// object as a whole.
-type excess struct {
-	whole        bool
-	path, reason string
-}
-
-// counter counts the values of an object.
-type counter struct {
-	values int
-}
-
-// visit looks through a value, which is a member of that name, until something is
-// beyond a limit.
-func (c *counter) visit(name string, value any, depth int) *excess {
-	c.values++
-	switch {
-	case depth > maxDepth:
-		return &excess{whole: true, reason: fmt.Sprintf("nests more than %d levels: make it flatter", maxDepth)}
-	case c.values > maxValues:
-		return &excess{whole: true, reason: fmt.Sprintf("has more than %d values: make it smaller", maxValues)}
+	if reason != "" {
+		return fmt.Errorf("%s: %s", ruleLimits, reason)
 	}
+	if path, text, costly := quantity.FindCostly(r.object); costly {
+		return fmt.Errorf("%s: %s (%s) is an amount of too many digits: write it with a suffix, such as 500m or 2Gi",
+			ruleLimits, strings.TrimPrefix(path, "."), shorten(text, maxValue))
+	}
+	return nil
+}
+
+// extent is how large an object is.
+type extent struct {
+	// values is how many values it has in all, depth how many levels.
+	values, depth int
+	// crowded are its lists and mappings that have more entries than are judged.
+	crowded []crowd
+	// at leads to the value that is being measured.
+	at []step
+}
+
+// crowd is a list or a mapping with too many entries.
+type crowd struct {
+	// path says where it is, and place by names where there are some, whatever the order
+	// of the lists on the way.
+	path, place   string
+	entries, most int
+	what          string
+}
+
+// step leads to a member, or to an entry of a list, which may have a name.
+type step struct {
+	name  string
+	entry int
+	list  bool
+}
+
+// extentOf measures an object.
+func extentOf(object map[string]any) extent {
+	var e extent
+	e.visit(object)
+	return e
+}
+
+func (e *extent) visit(value any) {
+	e.values++
+	e.depth = max(e.depth, len(e.at))
 	switch value := value.(type) {
 	case map[string]any:
-		return c.members(value, depth)
+		e.count(len(value), maxEntries, "members")
+		for name, member := range value {
+			e.below(step{name: name}, member)
+		}
 	case []any:
-		return c.entries(value, name, depth)
-	default:
-		return nil
+		e.count(len(value), e.mostEntries(), "entries")
+		for i, entry := range value {
+			named, _ := entry.(map[string]any)
+			e.below(step{name: textAt(named, "name"), entry: i, list: true}, entry)
+		}
 	}
 }
 
-func (c *counter) members(object map[string]any, depth int) *excess {
-	if len(object) > maxEntries {
-		return &excess{reason: fmt.Sprintf("has %d members, at most %d are judged: use fewer", len(object), maxEntries)}
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if found := c.visit(name, object[name], depth+1); found != nil {
-			found.path = "." + shorten(name, maxValue) + found.path
-			return found
-		}
-	}
-	return nil
+func (e *extent) below(s step, value any) {
+	e.at = append(e.at, s)
+	e.visit(value)
+	e.at = e.at[:len(e.at)-1]
 }
 
-func (c *counter) entries(list []any, name string, depth int) *excess {
-	if most := cmp.Or(entriesOf[name], maxEntries); len(list) > most {
-		return &excess{reason: fmt.Sprintf("has %d entries, at most %d are judged: use fewer", len(list), most)}
+// mostEntries is how many entries the list that is being measured may have.
+func (e *extent) mostEntries() int {
+	if len(e.at) == 0 || e.at[len(e.at)-1].list {
+		return maxEntries
 	}
-	for i, entry := range list {
-		if found := c.visit("", entry, depth+1); found != nil {
-			found.path = fmt.Sprintf("[%d]%s", i, found.path)
-			return found
+	return cmp.Or(entriesOf[e.at[len(e.at)-1].name], maxEntries)
+}
+
+// count notes what is crowded, as far as that is worth the memory.
+func (e *extent) count(entries, most int, what string) {
+	if entries <= most || len(e.at) > maxDepth || len(e.crowded) == maxEntries {
+		return
+	}
+	var path, place strings.Builder
+	for _, s := range e.at {
+		name := shorten(s.name, maxValue)
+		if s.list {
+			path.WriteString("[" + strconv.Itoa(s.entry) + "]")
+			place.WriteString("[" + name + "]")
+			continue
 		}
+		path.WriteString("." + name)
+		place.WriteString("." + name)
 	}
-	return nil
+	e.crowded = append(e.crowded, crowd{path.String(), place.String(), entries, most, what})
+}
+
+// beyond says what is beyond a limit that was not before, empty for nothing.
+func (e extent) beyond(before extent) string {
+	had := map[string]int{}
+	for _, c := range before.crowded {
+		had[c.place] = max(had[c.place], c.entries)
+	}
+	brought := slices.DeleteFunc(slices.Clone(e.crowded), func(c crowd) bool { return c.entries <= had[c.place] })
+	switch {
+	case len(brought) > 0:
+		c := slices.MinFunc(brought, func(a, b crowd) int { return strings.Compare(a.path, b.path) })
+		return fmt.Sprintf("%s has %d %s, at most %d are judged: use fewer", strings.TrimPrefix(c.path, "."), c.entries, c.what, c.most)
+	case e.depth > max(maxDepth, before.depth):
+		return fmt.Sprintf("the object nests more than %d levels: make it flatter", maxDepth)
+	case e.values > maxValues && (before.values <= maxValues || e.values > before.values+fewValues):
+		return fmt.Sprintf("the object has more than %d values: make it smaller", maxValues)
+	}
+	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,9 +144,92 @@ func TestObjectsBeyondTheLimitsAreRefused(t *testing.T) {
 			if response.Allowed != (tc.refused == "") || !strings.Contains(response.Result.Message, tc.refused) {
 				t.Errorf("allowed %t, %.200s, want %q", response.Allowed, response.Result.Message, tc.refused)
 			}
-			request = update("tenant", "Sandbox", tc.object, strings.Replace(tc.object, `"name": "box"`, `"name": "box", "deletionTimestamp": "2026-11-29T12:00:00Z"`, 1))
+			gone := strings.Replace(tc.object, `"name": "box"`, `"name": "box", "deletionTimestamp": "2026-11-29T12:00:00Z"`, 1)
+			request = update("tenant", "Sandbox", gone, strings.Replace(gone, `"name": "box"`, `"name": "box", "finalizers": []`, 1))
 			if leaving := ask(t, handlers[PathValidate], request); !leaving.Allowed {
 				t.Errorf("on its way out: %.200s", leaving.Result.Message)
+			}
+		})
+	}
+}
+
+// What was stored before a limit was tightened can still be kept in order: an update is
+// refused for the excess that it brings in only.
+func TestAnUpdateIsRefusedForTheExcessThatItBringsInOnly(t *testing.T) {
+	handlers := world{}.start(t)
+	volumes := func(count int) string {
+		return sandbox(`, "volumes": [` + strings.TrimSuffix(strings.Repeat(`{"name": "a", "emptyDir": {}},`, count), ",") + `]`)
+	}
+	deep := func(levels int) string {
+		return sandbox(`, "affinity": ` + strings.Repeat(`{"a": [`, levels/2) + strings.Repeat(`]}`, levels/2))
+	}
+	values := func(count int) string {
+		return sandbox(`, "unheardOf": [` + strings.Repeat(`[`+strings.Repeat("1, ", 899)+`1], `, count/901) + `[` + strings.Repeat("1, ", count%901) + `1]]`)
+	}
+	ports := func(before string, count int) string {
+		return sandbox(`, "initContainers": [` + before + `{"name": "crowded", "image": "a:1", "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["NET_RAW"]}},
+			"ports": [` + strings.Repeat("{}, ", count-1) + `{}]}]`)
+	}
+	labels := func(count int) string {
+		return strings.Replace(sandbox(""), `"name": "box"`, `"labels": {`+
+			strings.Join(slices.Collect(func(yield func(string) bool) {
+				for i := range count {
+					if !yield(fmt.Sprintf(`"l%d": ""`, i)) {
+						return
+					}
+				}
+			}), ", ")+`}, "name": "box"`, 1)
+	}
+	long := strings.Replace(sandbox(""), `"name": "box"`, `"name": "box", "annotations": {"a": "`+strings.Repeat("x", maxObject)+`"}`, 1)
+	const another = `{"name": "new", "image": "a:1", "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["NET_RAW"]}}}, `
+	cases := map[string]struct {
+		old string
+		// more is the old object with more of what it has too much of; empty where nothing could be.
+		more, refused string
+	}{
+		"too many volumes":            {volumes(250), volumes(251), "spec.podTemplate.spec.volumes has 251 entries"},
+		"too many levels":             {deep(80), deep(82), "the object nests more than 64 levels"},
+		"too many values":             {values(21_000), values(21_200), "the object has more than 20000 values"},
+		"too many ports of a named":   {ports("", 1100), ports(another, 1101), "spec.podTemplate.spec.initContainers[1].ports has 1101 entries"},
+		"as many of another":          {ports("", 1100), strings.Replace(ports("", 1100), `"crowded"`, `"other"`, 1), "initContainers[0].ports has 1100 entries"},
+		"too many labels":             {labels(1200), labels(1201), "metadata.labels has 1201 members"},
+		"too many bytes":              {long, "", ""},
+		"nothing, with one too long":  {sandbox(""), long, "at most 1572864 can be stored"},
+		"nothing, with more volumes":  {sandbox(""), volumes(201), "spec.podTemplate.spec.volumes has 201 entries"},
+		"as many volumes as may be":   {volumes(200), volumes(201), "spec.podTemplate.spec.volumes has 201 entries"},
+		"as many values as there may": {values(19_900), values(20_100), "the object has more than 20000 values"},
+	}
+	changes := map[string]func(string) string{
+		"relabelled": func(old string) string {
+			return strings.Replace(old, `"metadata": {`, `"metadata": {"generateName": "b", "annotations": {"b": "c"}, `, 1)
+		},
+		"extended": func(old string) string {
+			return strings.Replace(old, `"spec": {`, `"spec": {"shutdownTime": "2026-12-01T12:00:00Z", "shutdownPolicy": "Delete", `, 1)
+		},
+		"suspended and more": func(old string) string {
+			return strings.Replace(strings.Replace(old, "Running", "Suspended", 1), `"spec": {`, `"spec": {"service": true, `, 1)
+		},
+		"given another image": func(old string) string { return strings.Replace(old, "example.com/a:1", "example.com/a:2", 1) },
+		"finished": func(old string) string {
+			return strings.Replace(old, `"metadata": {`, `"metadata": {"finalizers": [], `, 1)
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for change, do := range changes {
+				changed := do(tc.old)
+				if changed == tc.old {
+					t.Fatalf("%s changes nothing", change)
+				}
+				if response := ask(t, handlers[PathValidate], update("tenant", "Sandbox", tc.old, changed)); !response.Allowed {
+					t.Errorf("%s: %.300s", change, response.Result.Message)
+				}
+			}
+			if tc.more == "" {
+				return
+			}
+			if response := ask(t, handlers[PathValidate], update("tenant", "Sandbox", tc.old, tc.more)); response.Allowed || !strings.HasPrefix(response.Result.Message, "request-limits: ") || !strings.Contains(response.Result.Message, tc.refused) {
+				t.Errorf("more of it: allowed %t, %.300s, want %q", response.Allowed, response.Result.Message, tc.refused)
 			}
 		})
 	}

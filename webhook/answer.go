@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ const (
 	maxCauses   = 100
 	maxWarnings = 20
 	maxValue    = 100
+	maxField    = 400
 	maxText     = 600
 )
 
@@ -81,7 +83,7 @@ func text(f engine.Finding) string {
 	var b strings.Builder
 	b.WriteString(f.Rule + ": ")
 	if f.Field != "" {
-		b.WriteString(f.Field)
+		b.WriteString(place(f))
 		if value := shown(f); value != "" {
 			b.WriteString(" (" + value + ")")
 		}
@@ -106,7 +108,7 @@ func causes(findings []engine.Finding) []metav1.StatusCause {
 		if value := shown(f); value != "" {
 			explanation = "(" + value + ") " + explanation
 		}
-		list = append(list, metav1.StatusCause{Type: metav1.CauseType(f.Rule), Field: f.Field, Message: explanation})
+		list = append(list, metav1.StatusCause{Type: metav1.CauseType(f.Rule), Field: place(f), Message: explanation})
 	}
 	return list
 }
@@ -122,8 +124,21 @@ func shown(f engine.Finding) string {
 	return shorten(oneLine(f.Value), maxValue)
 }
 
+// place is the field of a finding. Keys of mappings that no schema knows may be anything.
+func place(f engine.Finding) string {
+	return shorten(oneLine(f.Field), maxField)
+}
+
+// oneLine is a text without what could be taken for more lines, or for commands of a
+// terminal. An apiserver drops warnings with such characters.
 func oneLine(text string) string {
-	return strings.Join(strings.Fields(text), " ")
+	printable := func(r rune) rune {
+		if unicode.IsPrint(r) || unicode.IsSpace(r) {
+			return r
+		}
+		return utf8.RuneError
+	}
+	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
 }
 
 // shorten cuts a text to a number of bytes, at the border of a character.

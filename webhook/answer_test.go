@@ -40,8 +40,10 @@ func TestText(t *testing.T) {
 			engine.Finding{Rule: "r", Field: "spec.podTemplate.spec.containers[0].lifecycle", Value: `{"preStop":{"exec":{"command":["login","secret"]}}}`, Message: "m"},
 			"r: spec.podTemplate.spec.containers[0].lifecycle: m.",
 		},
-		"and a list":          {engine.Finding{Rule: "r", Field: "spec.a", Value: ` ["secret"]`, Message: "m"}, "r: spec.a: m."},
-		"a long value is cut": {engine.Finding{Rule: "r", Field: "f", Value: strings.Repeat("ä", 100), Message: "m"}, "r: f (" + strings.Repeat("ä", 48) + "...): m."},
+		"and a list":                 {engine.Finding{Rule: "r", Field: "spec.a", Value: ` ["secret"]`, Message: "m"}, "r: spec.a: m."},
+		"what a terminal would obey": {engine.Finding{Rule: "r", Field: "spec.labels[a\nb\x1b[2J]", Value: "\u202egpj", Message: "\x00m"}, "r: spec.labels[a b\ufffd[2J] (\ufffdgpj): \ufffdm."},
+		"a long key is cut":          {engine.Finding{Rule: "r", Field: strings.Repeat("k", 5000), Message: "m"}, "r: " + strings.Repeat("k", 397) + "...: m."},
+		"a long value is cut":        {engine.Finding{Rule: "r", Field: "f", Value: strings.Repeat("ä", 100), Message: "m"}, "r: f (" + strings.Repeat("ä", 48) + "...): m."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +67,7 @@ func TestTheMessageCountsWhatTheEngineDidNotList(t *testing.T) {
 
 func TestAnswersAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 5000)
-	finding := engine.Finding{Rule: "r", Field: "f", Value: long, Message: long, Remediation: long}
+	finding := engine.Finding{Rule: "r", Field: long, Value: long, Message: long, Remediation: long}
 	var v verdict
 	for range 500 {
 		for _, enforcement := range []engine.Enforcement{engine.Deny, engine.Warn} {
@@ -78,7 +80,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(raw) > 150_000 || len(response.Warnings) != maxWarnings+1 || len(response.Result.Details.Causes) != maxCauses {
+	if len(raw) > 200_000 || len(response.Warnings) != maxWarnings+1 || len(response.Result.Details.Causes) != maxCauses {
 		t.Errorf("%d bytes, %d warnings, %d causes: want them bounded", len(raw), len(response.Warnings), len(response.Result.Details.Causes))
 	}
 	if lines := strings.Split(response.Result.Message, "\n"); len(lines) != maxListed+2 || lines[len(lines)-1] != "and 480 more, see status.details.causes" {

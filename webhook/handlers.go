@@ -28,8 +28,8 @@ const (
 // Mutate sets hardened defaults. It changes what it can and refuses nothing:
 // validation refuses what is not as it should be.
 func (j *Judge) Mutate(ctx context.Context, req admission.Request) admission.Response {
-	if !judgedOperation(req) {
-		return admission.Allowed("")
+	if response, done := unjudged(req); done {
+		return response
 	}
 	r, err := read(req)
 	if err != nil {
@@ -54,8 +54,8 @@ func (j *Judge) Mutate(ctx context.Context, req admission.Request) admission.Res
 
 // Validate gives the verdict.
 func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.Response {
-	if !judgedOperation(req) {
-		return admission.Allowed("")
+	if response, done := unjudged(req); done {
+		return response
 	}
 	r, err := read(req)
 	if err != nil {
@@ -85,10 +85,17 @@ func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.R
 	return respond(req, v)
 }
 
-// judgedOperation reports whether the operation can bring something in. Deleting is
-// never in question.
-func judgedOperation(req admission.Request) bool {
-	return req.Operation == admissionv1.Create || req.Operation == admissionv1.Update
+// unjudged answers requests that bring nothing in: deleting and connecting are never in
+// question. What else is neither creation nor update, nobody can judge.
+func unjudged(req admission.Request) (response admission.Response, done bool) {
+	switch req.Operation {
+	case admissionv1.Create, admissionv1.Update:
+		return response, false
+	case admissionv1.Delete, admissionv1.Connect:
+		return admission.Allowed(""), true
+	default:
+		return failed(http.StatusBadRequest, fmt.Errorf("read the request: there is no operation %q", req.Operation)), true
+	}
 }
 
 // guarded turns a panic into a refusal that says whose fault it is.

@@ -237,7 +237,9 @@ func TestValidate(t *testing.T) {
 	reordered := strings.Replace(bad, `"volumes": [`, `"volumes": [{"name": "tmp", "emptyDir": {}}, `, 1)
 	another := strings.Replace(bad, `"volumes": [`, `"volumes": [{"name": "new", "hostPath": {"path": "/etc"}}, `, 1)
 	suspended := strings.Replace(bad, "Running", "Suspended", 1)
-	leaving := strings.Replace(relabelled, `"name": "box",`, `"name": "box", "deletionTimestamp": "2026-11-29T12:00:00Z",`, 1)
+	leaves := func(object string) string {
+		return strings.Replace(object, `"name": "box",`, `"name": "box", "deletionTimestamp": "2026-11-29T12:00:00Z",`, 1)
+	}
 	cases := map[string]struct {
 		request admissionv1.AdmissionRequest
 		// denied are the rules with their fields, in order; none means allowed.
@@ -263,7 +265,10 @@ func TestValidate(t *testing.T) {
 		"a second fault of the same kind is refused":        {update("tenant", "Sandbox", bad, another), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath"}},
 		"a fault that an update brings in is refused":       {update("tenant", "Sandbox", good, bad), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath"}},
 		"so is one that comes along with suspending":        {update("tenant", "Sandbox", good, suspended), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath"}},
-		"an object on its way out is never judged":          {update("tenant", "Sandbox", good, leaving), nil},
+		"an object on its way out is never judged":          {update("tenant", "Sandbox", leaves(good), leaves(bad)), nil},
+		"who says so of a new one is judged all the same":   {creation("tenant", "Sandbox", leaves(bad)), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath"}},
+		"and so is who says so with an update":              {update("tenant", "Sandbox", good, leaves(bad)), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath"}},
+		"an update without what was before is judged whole": {update("tenant", "Sandbox", "null", bad), []string{"hostpath spec.podTemplate.spec.volumes[0].hostPath"}},
 		"deleting is never judged":                          {admissionv1.AdmissionRequest{Operation: admissionv1.Delete, Namespace: "tenant"}, nil},
 		"connecting is never judged":                        {admissionv1.AdmissionRequest{Operation: admissionv1.Connect, Namespace: "tenant"}, nil},
 		"a namespace of a tier that nobody defined":         {creation("lost", "Sandbox", good), []string{"tier namespace.metadata.labels[platform.agents.x-k8s.io/tier]"}},
@@ -377,6 +382,8 @@ func TestValidateRefusesInItsOwnNameWhatItCannotJudge(t *testing.T) {
 		"a namespace that does not exist":  {world{}, creation("nowhere", "Sandbox", good), 500, `read namespace "nowhere"`},
 		"a request without an object":      {world{}, creation("tenant", "Sandbox", "null"), 400, "has none"},
 		"an object that is no object":      {world{}, creation("tenant", "Sandbox", `["x"]`), 400, "read the object"},
+		"an operation that there is not":   {world{}, admissionv1.AdmissionRequest{Operation: "PATCH", Namespace: "tenant"}, 400, `no operation "PATCH"`},
+		"no operation":                     {world{}, admissionv1.AdmissionRequest{Namespace: "tenant"}, 400, "no operation"},
 		"a panic":                          {world{lookups: broken}, creation("panic", "Sandbox", good), 500, "panic"},
 	}
 	for name, tc := range cases {

@@ -29,14 +29,14 @@ type policyCheck struct {
 // Loading checks again, so this may fail open.
 func (c policyCheck) validate(ctx context.Context, req admission.Request) admission.Response {
 	raw, check := req.Object.Raw, c.source.Check
-	switch {
-	case req.Operation == admissionv1.Delete && slices.Contains(systemUsers, req.UserInfo.Username):
-		// Who deletes a namespace deletes all of them, in any order.
-		return admission.Allowed("")
-	case req.Operation == admissionv1.Delete:
+	if req.Operation == admissionv1.Delete {
 		raw, check = req.OldObject.Raw, c.source.CheckRemoval
-	case !judgedOperation(req):
-		return admission.Allowed("")
+		if slices.Contains(systemUsers, req.UserInfo.Username) {
+			// Who deletes a namespace deletes all of them, in any order.
+			return admission.Allowed("")
+		}
+	} else if response, done := unjudged(req); done {
+		return response
 	}
 	var configMap corev1.ConfigMap
 	if err := json.Unmarshal(raw, &configMap); err != nil {

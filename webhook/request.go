@@ -66,10 +66,11 @@ func read(req admission.Request) (review, error) {
 	return r, nil
 }
 
-// leaving reports whether the object is on its way out: then only finalizers can
-// change, and nobody may stand in their way.
+// leaving reports whether the stored object is on its way out: then only finalizers can
+// change, and nobody may stand in their way. What a request says of itself is the user's
+// to write.
 func (r review) leaving() bool {
-	return objectAt(r.object, "metadata")["deletionTimestamp"] != nil
+	return r.operation == operationUpdate && objectAt(r.old, "metadata")["deletionTimestamp"] != nil
 }
 
 // harmless reports whether an update can bring nothing in: neither the spec nor

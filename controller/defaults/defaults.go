@@ -58,7 +58,7 @@ type Request struct {
 // that names them, and the annotations that save the controllers a write. It is
 // empty where nothing is to be done, and always for an object on its way out.
 func Operations(r Request) []jsonpatch.Operation {
-	if leaving(r.Object) {
+	if leaving(r.OldObject) {
 		return nil
 	}
 	p := patch{anchors: map[string]map[string]any{}}
@@ -87,7 +87,7 @@ func Operations(r Request) []jsonpatch.Operation {
 // Unmet lists the hardened defaults that are still unset although Operations would
 // have set them: the object did not pass the mutation.
 func Unmet(r Request) field.ErrorList {
-	if leaving(r.Object) || !r.hardens() {
+	if leaving(r.OldObject) || !r.hardens() {
 		return nil
 	}
 	var errs field.ErrorList
@@ -121,6 +121,8 @@ func (r Request) hardens() bool {
 	return r.Operation == operationCreate || r.Operation == operationUpdate && podTemplateChanged(r.Object, r.OldObject)
 }
 
+// leaving reports whether a stored object is on its way out. A new one that says so is not:
+// the apiserver takes the time away, after mutation.
 func leaving(object map[string]any) bool {
 	metadata, _ := member(object, "metadata")
 	return metadata["deletionTimestamp"] != nil

@@ -134,11 +134,13 @@ test-policies: $(BIN)/opa ## Rego tests, checks and formatting with the stock op
 e2e: $(CLUSTER) ## User stories on a real cluster; starts one when none is up, and stops what it started
 	@$(if $(OWN_CLUSTER),$(CLUSTER) status >/dev/null 2>&1 || trap '$(MAKE) down' EXIT; $(MAKE) up ENV= && )$(MAKE) stories
 
+E2E_PACKAGES ?= ./e2e/...
+
 # Expects the bundle to be up.
 .PHONY: stories
 stories: $(CLUSTER)
 	@KUBECONFIG=$(KUBECONFIG_PATH) IMAGE_TAG=$(VERSION) E2E_VALUES=$(if $(OWN_CLUSTER),$$($(CLUSTER) values-path)) \
-		go test -tags e2e -count=1 -timeout 40m -parallel 8 $(E2E_ARGS) ./e2e/...
+		go test -tags e2e -count=1 -timeout 40m -parallel 8 $(E2E_ARGS) $(E2E_PACKAGES)
 
 .PHONY: test
 test: unit integration test-policies e2e ## Everything: unit tests, real apiserver, policy tests, user stories
@@ -146,9 +148,9 @@ test: unit integration test-policies e2e ## Everything: unit tests, real apiserv
 BENCH_ARGS ?=
 
 .PHONY: bench
-bench: ## What a decision, admission, a claim and a thousand Sandboxes cost: counts, bytes, writes and times
+bench: ## What a decision, admission, a claim and a thousand Sandboxes cost, and admission under load on a cluster
 	@go test -run '^$$' -bench . -benchmem ./policies/... ./webhook/... ./controller/...
-	@$(MAKE) bench-admission bench-sandboxes bench-claims bench-audit
+	@$(MAKE) bench-admission bench-sandboxes bench-claims bench-audit bench-life
 
 .PHONY: bench-audit
 bench-audit: ## What an audit of 10,000 objects costs: time, memory, reads and writes
@@ -161,6 +163,10 @@ bench-claims: ## What claims cost and how long they take; BENCH_ARGS=-report wri
 .PHONY: bench-admission
 bench-admission: ## What mutate and validate add to a create
 	@go test -tags integration -run '^$$' -bench BenchmarkAdmission -benchtime 1x -timeout 20m ./e2e/bench $(BENCH_ARGS)
+
+.PHONY: bench-life
+bench-life: ## Fifty requests a second while the webhook is upgraded, scaled, killed and given new certificates and policies
+	@$(MAKE) e2e E2E_ARGS='-v -run TestWhateverHappensToTheWebhook' E2E_PACKAGES='./e2e -paced $(BENCH_ARGS)'
 
 .PHONY: bench-sandboxes
 bench-sandboxes: ## What a thousand Sandboxes cost on fake nodes

@@ -80,7 +80,7 @@ func admission(ctx context.Context, t *testing.T) kit.Load {
 			{"name": "workspace", "image": "python:3.12-slim", "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}]}}}}`), "SYS_ADMIN", false},
 		{"a pool that grows", changing(pool, `{"spec": {"replicas": 1}}`), "", false},
 	}
-	return kit.Load{Interval: pace, Askers: outstanding, Ask: func(ctx context.Context, i int) (kit.Verdict, string) {
+	return kit.Load{Interval: pace, Askers: outstanding, Patience: toCatchUp, Ask: func(ctx context.Context, i int) (kit.Verdict, string) {
 		return deeds[i%len(deeds)].verdict(ctx)
 	}}
 }

@@ -51,15 +51,14 @@ func TestPlatformEngineerLeavesTheCertificateToCertManager(t *testing.T) {
 	first := mustBeTrusted(ctx, t)
 	load := admission(ctx, t)
 	pods := podNames(ctx, t)
-	report := load.During(ctx, t, func() {
+	found := load.During(ctx, t, func() {
 		renew(ctx, t)
 		kit.Eventually(ctx, t, "every replica serves the renewed certificate", func(ctx context.Context) error {
 			return servedEverywhere(ctx, t)
 		})
 	})
-	t.Logf("a renewal by cert-manager: %s", report)
-	mustAnswer(t, "a renewal", report, fewest)
-	for _, wrong := range report.With(kit.Wrong) {
+	mustAnswer(t, "a renewal by cert-manager", found, fewest)
+	for _, wrong := range found.With(kit.Wrong) {
 		t.Errorf("refused in error: %s", wrong.Why)
 	}
 	if second := mustBeTrusted(ctx, t); bytes.Equal(first.Raw, second.Raw) {

@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/bench"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
 	"github.com/agent-sandbox-platform/agent-sandbox/webhook/certs"
 )
@@ -33,12 +35,19 @@ const (
 	pace = 20 * time.Millisecond
 	// outstanding is how many of them may wait for their answer at the same time.
 	outstanding = 16
+	// toCatchUp is how long a machine that is behind gets to send what was due.
+	toCatchUp = 2 * time.Minute
 	// fewest requests that say anything about what happened meanwhile.
 	fewest = 100
 	// fewestOfAKill are those of a second, as a process that was killed may be back after two.
 	fewestOfAKill = 50
 	// quickRotation is an argument of the webhook: no story waits for minutes.
 	quickRotation = "webhook.extraArgs[0]=--certificate-overlap=2s"
+)
+
+var (
+	paced  = flag.Bool("paced", false, "fail where the machine does not send fifty requests a second")
+	report = flag.Bool("report", false, "write what became of them into bench/README.md")
 )
 
 // Whatever happens to the webhook, fifty requests a second get the answer that they
@@ -54,6 +63,7 @@ func TestWhateverHappensToTheWebhookAdmissionAnswers(t *testing.T) {
 		}
 	})
 	load := admission(ctx, t)
+	var phases []bench.Phase
 	for round := range rounds(t) {
 		for _, act := range []struct {
 			name string
@@ -67,45 +77,83 @@ func TestWhateverHappensToTheWebhookAdmissionAnswers(t *testing.T) {
 			{"a new authority and certificate", func() { rotateCertificate(ctx, t) }},
 			{"a reload of the policies", func() { reloadPolicies(ctx, t) }},
 		} {
-			report := load.During(ctx, t, act.do)
-			t.Logf("round %d, %s: %s", round+1, act.name, report)
-			mustAnswer(t, act.name, report, fewest)
-			for _, wrong := range report.With(kit.Wrong) {
+			found := load.During(ctx, t, act.do)
+			mustAnswer(t, act.name, found, fewest)
+			for _, wrong := range found.With(kit.Wrong) {
 				t.Errorf("%s: refused in error: %s", act.name, wrong.Why)
 			}
+			phases = append(phases, phaseOf(act.name, found, time.Time{}))
 		}
-		killProcess(ctx, t, load)
-		deleteByForce(ctx, t, load)
+		phases = append(phases, killProcess(ctx, t, load), deleteByForce(ctx, t, load))
+	}
+	publish(t, phases)
+}
+
+// phaseOf counts what became of the requests of a phase. Those that were sent before a
+// replica was gone were under way.
+func phaseOf(what string, found *kit.Report, gone time.Time) bench.Phase {
+	p := bench.Phase{
+		What: what, Took: found.Took, Due: found.Due, Sent: len(found.Attempts),
+		Unchecked: len(found.With(kit.Unchecked)), Refused: len(found.With(kit.Wrong)),
+	}
+	for _, wrong := range found.With(kit.Wrong) {
+		if wrong.Begin.Before(gone) {
+			p.UnderWay++
+		}
+	}
+	return p
+}
+
+// publish shows the phases and, when asked to, writes them into the document of the
+// benchmarks.
+func publish(t *testing.T, phases []bench.Phase) {
+	t.Helper()
+	machine, err := bench.Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "Ended " + machine + ".\n\n" + bench.PhaseTable(phases)
+	t.Logf("\n%s", text)
+	if !*report {
+		return
+	}
+	if t.Failed() {
+		t.Fatal("the document is left as it is")
+	}
+	if err := bench.Publish("life", text); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // killProcess ends a replica by SIGKILL. Its address refuses connections until the
 // Service knows; that is as long as requests may be refused.
-func killProcess(ctx context.Context, t *testing.T, load kit.Load) {
+func killProcess(ctx context.Context, t *testing.T, load kit.Load) bench.Phase {
 	t.Helper()
-	var killed, unlisted time.Time
-	report := load.During(ctx, t, func() {
+	var killed, gone, unlisted time.Time
+	found := load.During(ctx, t, func() {
 		victim := cluster.WebhookPods(ctx, t)[0]
 		killed = clock.RealClock{}.Now()
 		kit.Kill(t, &victim)
+		gone = clock.RealClock{}.Now()
 		unlisted = awaitUnlisted(ctx, t, &victim)
 		cluster.AwaitWebhook(ctx, t)
 	})
-	t.Logf("SIGKILL: %s; the Service named the replica for %s more", report, unlisted.Sub(killed).Round(time.Millisecond))
-	mustAnswer(t, "SIGKILL", report, fewestOfAKill)
-	for _, wrong := range report.With(kit.Wrong) {
+	t.Logf("SIGKILL: the Service named the replica for %s more", unlisted.Sub(killed).Round(time.Millisecond))
+	mustAnswer(t, "SIGKILL", found, fewestOfAKill)
+	for _, wrong := range found.With(kit.Wrong) {
 		if wrong.End.Before(killed) || wrong.Begin.After(unlisted) {
 			t.Errorf("SIGKILL: refused in error %s later, when the Service knew: %s", wrong.Begin.Sub(killed), wrong.Why)
 		}
 	}
+	return phaseOf("SIGKILL of a replica of three", found, gone)
 }
 
 // deleteByForce deletes a replica without a grace period: the Service drops it at once,
 // and what it is answering when its process is killed is lost.
-func deleteByForce(ctx context.Context, t *testing.T, load kit.Load) {
+func deleteByForce(ctx context.Context, t *testing.T, load kit.Load) bench.Phase {
 	t.Helper()
 	var deleted, gone time.Time
-	report := load.During(ctx, t, func() {
+	found := load.During(ctx, t, func() {
 		victim := cluster.WebhookPods(ctx, t)[0]
 		deleted = clock.RealClock{}.Now()
 		if err := cluster.Delete(ctx, &victim, client.GracePeriodSeconds(0)); err != nil {
@@ -116,17 +164,17 @@ func deleteByForce(ctx context.Context, t *testing.T, load kit.Load) {
 		gone = clock.RealClock{}.Now()
 		cluster.AwaitWebhook(ctx, t)
 	})
-	t.Logf("deletion by force: %s", report)
-	mustAnswer(t, "deletion by force", report, fewest)
-	for _, wrong := range report.With(kit.Wrong) {
+	mustAnswer(t, "deletion by force", found, fewest)
+	for _, wrong := range found.With(kit.Wrong) {
 		if wrong.End.Before(deleted) || wrong.Begin.After(gone) {
 			t.Errorf("deletion by force: refused in error %s after it, when the process was gone: %s", wrong.Begin.Sub(deleted), wrong.Why)
 		}
 	}
-	if wrong := report.With(kit.Wrong); len(wrong) > outstanding {
+	if wrong := found.With(kit.Wrong); len(wrong) > outstanding {
 		t.Errorf("deletion by force: %d requests were refused in error, %d can be under way at once; the last: %s",
 			len(wrong), outstanding, wrong[len(wrong)-1].Why)
 	}
+	return phaseOf("deletion of a replica of three by force", found, gone)
 }
 
 // rounds is how often a story repeats what it does.
@@ -154,13 +202,17 @@ func upgradeWebhook(ctx context.Context, t *testing.T, release kit.Helm, round i
 
 // mustAnswer fails the story when a request was admitted unchecked, or when there were
 // too few to prove anything.
-func mustAnswer(t *testing.T, act string, report *kit.Report, fewest int) {
+func mustAnswer(t *testing.T, act string, found *kit.Report, fewest int) {
 	t.Helper()
-	for _, unchecked := range report.With(kit.Unchecked) {
+	t.Logf("%s: %s", act, found)
+	for _, unchecked := range found.With(kit.Unchecked) {
 		t.Errorf("%s: admitted unchecked: %s", act, unchecked.Why)
 	}
-	if len(report.With(kit.Right)) < fewest {
-		t.Errorf("%s: %s, which proves little", act, report)
+	if len(found.With(kit.Right)) < fewest {
+		t.Errorf("%s: %s, which proves little", act, found)
+	}
+	if err := found.Slow(); *paced && err != nil {
+		t.Errorf("%s: %v", act, err)
 	}
 }
 

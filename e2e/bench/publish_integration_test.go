@@ -13,14 +13,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
-
-	"k8s.io/utils/clock"
-
-	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
 var (
@@ -37,23 +32,15 @@ func publish(tb testing.TB, section, text string) {
 	if !*report {
 		return
 	}
-	root, err := apiserver.Root()
-	check(tb, err)
-	path := filepath.Join(root, "e2e", "bench", "README.md")
-	document, err := os.ReadFile(path)
-	check(tb, err)
-	changed, err := Replace(string(document), section, text)
-	check(tb, err)
-	check(tb, os.WriteFile(path, []byte(changed), 0o600))
+	check(tb, Publish(section, text))
 }
 
 // machine says on what and when something is measured, and what else the machine does.
 func machine(tb testing.TB) string {
 	tb.Helper()
-	average, err := os.ReadFile("/proc/loadavg")
+	text, err := Machine()
 	check(tb, err)
-	return fmt.Sprintf("%s, %d cores, %s, load average %s", clock.RealClock{}.Now().UTC().Format("2006-01-02 15:04"),
-		runtime.NumCPU(), runtime.Version(), strings.Join(strings.Fields(string(average))[:3], " "))
+	return text
 }
 
 // record writes a profile of the controller's processor time until the context ends.

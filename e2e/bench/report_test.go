@@ -61,6 +61,17 @@ func TestTheBreakdownSaysWhatACycleWrote(t *testing.T) {
 	}
 }
 
+func TestThePhasesSayAtWhichPace(t *testing.T) {
+	got := PhaseTable([]Phase{{What: "SIGKILL", Took: 2 * time.Second, Due: 101, Sent: 104, Refused: 3, UnderWay: 2}})
+	want := `| meanwhile | seconds | requests due | sent | a second | admitted unchecked | refused in error | of those under way |
+|---|---|---|---|---|---|---|---|
+| SIGKILL | 2 | 101 | 104 | 52.0 | 0 | 3 | 2 |
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("PhaseTable() (-want +got):\n%s", diff)
+	}
+}
+
 func TestReplaceChangesOneSectionAndNothingElse(t *testing.T) {
 	const document = "# Top\n<!-- begin: one -->\nold\n<!-- end: one -->\nrest\n<!-- begin: two -->\n<!-- end: two -->\n"
 	cases := map[string]struct{ section, want string }{

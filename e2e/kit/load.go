@@ -34,22 +34,27 @@ type Attempt struct {
 	Why     string
 }
 
-// Load sends requests while something happens: one each Interval, but never more than
-// Askers at once, so that a machine that is slow is not buried under them.
+// Load sends requests at a pace while something happens: one is due each Interval, however
+// long the others take to be answered. What is due while Askers are without an answer is
+// sent as soon as one has it, and what is due when the happening ends is sent before the
+// load does, so that as many are sent as the pace demands.
 type Load struct {
-	// Interval lies between two requests.
+	// Interval lies between two requests that are due.
 	Interval time.Duration
 	// Askers is how many requests may be without an answer at the same time.
 	Askers int
+	// Patience is how long the load goes on after the happening until all that is due by
+	// then was sent. A machine that does not get there is too slow for the pace.
+	Patience time.Duration
 	// Ask sends request number i and says what became of it.
 	Ask func(ctx context.Context, i int) (Verdict, string)
 }
 
 // Report is what became of the requests of a Load.
 type Report struct {
-	mu sync.Mutex
-	// interval lies between two requests that are due.
-	interval time.Duration
+	// Due is how many requests the pace demands of the time that the load took, which is Took.
+	Due  int
+	Took time.Duration
 	// Attempts are the requests in the order of their answers.
 	Attempts []Attempt
 }
@@ -58,42 +63,90 @@ type Report struct {
 func (l Load) During(ctx context.Context, t *testing.T, happens func()) *Report {
 	t.Helper()
 	ctx = context.WithoutCancel(ctx)
-	c := clock.RealClock{}
-	ticker := c.NewTicker(l.Interval)
-	defer ticker.Stop()
-	report := Report{interval: l.Interval}
+	p := pacer{clock: clock.RealClock{}, interval: l.Interval, stop: make(chan struct{})}
+	p.begin = p.clock.Now()
+	report := &Report{}
 	var askers sync.WaitGroup
-	var next int
-	stop := make(chan struct{})
 	for range l.Askers {
 		askers.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				case <-ticker.C():
-				}
-				report.mu.Lock()
-				i := next
-				next++
-				report.mu.Unlock()
-				begin := c.Now()
+			for i, due := p.next(); due; i, due = p.next() {
+				begin := p.clock.Now()
 				verdict, why := l.Ask(ctx, i)
-				report.add(Attempt{Begin: begin, End: c.Now(), Verdict: verdict, Why: why})
+				p.note(report, Attempt{Begin: begin, End: p.clock.Now(), Verdict: verdict, Why: why})
 			}
 		})
 	}
 	// A story that gives up must not leave them asking.
 	defer askers.Wait()
-	defer close(stop)
+	defer close(p.stop)
 	happens()
-	return &report
+	report.Took, report.Due = p.catchUp(l.Patience)
+	return report
 }
 
-func (r *Report) add(a Attempt) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// pacer says when which request is due.
+type pacer struct {
+	clock    clock.Clock
+	interval time.Duration
+	begin    time.Time
+	stop     chan struct{}
+
+	mu sync.Mutex
+	// taken is how many requests are spoken for, sent how many were due and are on their way.
+	taken, sent int
+}
+
+// next waits until the next request is due; it is not when the load ends before.
+func (p *pacer) next() (number int, due bool) {
+	p.mu.Lock()
+	number = p.taken
+	p.taken++
+	p.mu.Unlock()
+	if early := p.begin.Add(time.Duration(number) * p.interval).Sub(p.clock.Now()); early > 0 {
+		select {
+		case <-p.stop:
+		case <-p.clock.After(early):
+		}
+	}
+	select {
+	case <-p.stop:
+		return number, false
+	default:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent++
+	return number, true
+}
+
+// catchUp waits until all that is due was sent, and says how long the load took by then and
+// how many requests were due.
+func (p *pacer) catchUp(patience time.Duration) (took time.Duration, due int) {
+	for begin := p.clock.Now(); ; p.clock.Sleep(p.interval) {
+		took = p.clock.Since(p.begin)
+		due = int(took/p.interval) + 1
+		p.mu.Lock()
+		behind := p.sent < due
+		p.mu.Unlock()
+		if !behind || p.clock.Since(begin) > patience {
+			return took, due
+		}
+	}
+}
+
+func (p *pacer) note(r *Report, a Attempt) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	r.Attempts = append(r.Attempts, a)
+}
+
+// Slow says so when fewer requests were sent than were due: then what happened did not
+// happen under the load that was meant.
+func (r *Report) Slow() error {
+	if len(r.Attempts) >= r.Due {
+		return nil
+	}
+	return fmt.Errorf("this machine sent only %d of the %d requests that were due in %s", len(r.Attempts), r.Due, r.Took.Round(time.Second))
 }
 
 // With are the attempts that got a verdict.
@@ -109,11 +162,6 @@ func (r *Report) With(v Verdict) []Attempt {
 
 // String counts the attempts.
 func (r *Report) String() string {
-	if len(r.Attempts) == 0 {
-		return "no request"
-	}
-	took := r.Attempts[len(r.Attempts)-1].End.Sub(r.Attempts[0].Begin)
-	return fmt.Sprintf("%d requests in %s, %.0f %% of those that were due: %d got the answer they deserve, %d were admitted unchecked, %d refused in error",
-		len(r.Attempts), took.Round(time.Second), 100*float64(len(r.Attempts))/(float64(took/r.interval)+1),
-		len(r.With(Right)), len(r.With(Unchecked)), len(r.With(Wrong)))
+	return fmt.Sprintf("%d requests in %s, %d were due: %d got the answer they deserve, %d were admitted unchecked, %d refused in error",
+		len(r.Attempts), r.Took.Round(time.Second), r.Due, len(r.With(Right)), len(r.With(Unchecked)), len(r.With(Wrong)))
 }

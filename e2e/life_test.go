@@ -125,8 +125,9 @@ func publish(t *testing.T, phases []bench.Phase) {
 	}
 }
 
-// killProcess ends a replica by SIGKILL. Its address refuses connections until the
-// Service knows; that is as long as requests may be refused.
+// killProcess ends a replica by SIGKILL. What it was answering is lost. Until the Service
+// knows, its address refuses connections: each of them is a refused request, until one goes
+// to another replica, which serves all that come then.
 func killProcess(ctx context.Context, t *testing.T, load kit.Load) bench.Phase {
 	t.Helper()
 	var killed, gone, unlisted time.Time
@@ -138,6 +139,7 @@ func killProcess(ctx context.Context, t *testing.T, load kit.Load) bench.Phase {
 		unlisted = awaitUnlisted(ctx, t, &victim)
 		cluster.AwaitWebhook(ctx, t)
 	})
+	phase := phaseOf("SIGKILL of a replica of three", found, gone)
 	t.Logf("SIGKILL: the Service named the replica for %s more", unlisted.Sub(killed).Round(time.Millisecond))
 	mustAnswer(t, "SIGKILL", found, fewestOfAKill)
 	for _, wrong := range found.With(kit.Wrong) {
@@ -145,7 +147,11 @@ func killProcess(ctx context.Context, t *testing.T, load kit.Load) bench.Phase {
 			t.Errorf("SIGKILL: refused in error %s later, when the Service knew: %s", wrong.Begin.Sub(killed), wrong.Why)
 		}
 	}
-	return phaseOf("SIGKILL of a replica of three", found, gone)
+	if later := phase.Refused - phase.UnderWay; phase.UnderWay > outstanding || later > outstanding {
+		t.Errorf("SIGKILL: %d requests that were under way and %d later ones were refused in error, want at most %d of each",
+			phase.UnderWay, later, outstanding)
+	}
+	return phase
 }
 
 // deleteByForce deletes a replica without a grace period: the Service drops it at once,

@@ -23,6 +23,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/reports"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -113,7 +114,7 @@ func TestReportsComeWithTheirKindAndGoWithTheirReason(t *testing.T) {
 	e := newEnvironment(t)
 	e.Create(makeSandbox("plain"), makeSandbox("host", onHostNetwork))
 	e.says("host-namespaces", "host-namespaces Deny 1")
-	t.Cleanup(installReports(t, e.Client))
+	t.Cleanup(reports.Install(t, e.Client))
 	e.reported("fail host-namespaces critical 1 host")
 	first, err := e.report()
 	if err != nil {
@@ -185,7 +186,7 @@ func (e *environment) reported(want string) {
 // What changed without an event is found at the interval, and a report that somebody
 // took away comes back.
 func TestAnIntervalFindsWhatNoEventTold(t *testing.T) {
-	t.Cleanup(installReports(t, newEnvironmentClient(t)))
+	t.Cleanup(reports.Install(t, newEnvironmentClient(t)))
 	e := newEnvironment(t, func(e *environment) { e.settings.Interval = 2 * time.Second })
 	e.Create(makeSandbox("host", onHostNetwork))
 	e.reported("fail host-namespaces critical 1 host")

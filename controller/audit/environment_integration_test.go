@@ -12,8 +12,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,15 +21,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -211,37 +206,6 @@ func (e *environment) says(rules string, want ...string) {
 		}
 		return nil
 	})
-}
-
-// installReports makes the cluster know reports, as their module defines them, and
-// returns what takes them away.
-func installReports(t *testing.T, c client.Client) (remove func()) {
-	t.Helper()
-	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api").Output()
-	if err != nil {
-		t.Fatalf("find the module of reports: %v", err)
-	}
-	content, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), "config", "crd", "openreports.io_reports.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var made apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(content, &made); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Create(t.Context(), &made); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		ctx := context.Background()
-		err := client.IgnoreNotFound(c.Delete(ctx, &made))
-		for err == nil { // until it is gone, for the next test
-			err = c.Get(ctx, client.ObjectKeyFromObject(&made), &made)
-		}
-		if !apierrors.IsNotFound(err) {
-			t.Error(err)
-		}
-	}
 }
 
 // report reads the report that the tests look at, which has no name when there is none.

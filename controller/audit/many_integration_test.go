@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/reports"
 )
 
 // objectsVariable says how many objects are audited; few by default.
@@ -95,7 +96,7 @@ func TestAnAuditReadsFromCachesAndWritesAFewReports(t *testing.T) {
 		}
 	}
 	admin := newEnvironmentClient(t)
-	t.Cleanup(installReports(t, admin))
+	t.Cleanup(reports.Install(t, admin))
 	seen := &reads{counts: map[string]int{}}
 	e := newEnvironment(t, func(e *environment) {
 		e.wrap, e.settings.Interval = seen.wrap, 24*time.Hour

@@ -4,7 +4,9 @@
 package charts_test
 
 import (
+	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,7 +48,7 @@ func (names) Unregister(prometheus.Collector) bool { return false }
 // only for those of its release.
 func TestAlertsAskForMetricsThatThereAre(t *testing.T) {
 	served := names{}
-	if _, err := policysource.NewMetrics(served); err != nil {
+	if _, err := policysource.NewMetrics(served, config.ComponentWebhook); err != nil {
 		t.Fatal(err)
 	}
 	if err := config.Publish(served, config.ComponentWebhook, &config.Platform{}); err != nil {
@@ -79,7 +81,48 @@ func TestAlertsAskForMetricsThatThereAre(t *testing.T) {
 	}
 }
 
-type alert struct{ name, expression, lasting string }
+// What an alert tells to look at exists: other alerts, Events, and lines of the logs.
+func TestAlertsNameWhatThereIs(t *testing.T) {
+	in := elsewhere
+	in.set = []string{"metrics.prometheusRule.enabled=true", "metrics.prometheusRule.force=true"}
+	known := map[string]bool{
+		policysource.ReasonPolicyLoadFailed: true, policysource.ReasonPolicyMissing: true, policysource.ReasonRuleQuarantined: true,
+		policysource.ReasonExemptionExpiring: true, policysource.ReasonExemptionExpired: true,
+	}
+	logs, err := os.ReadFile("../controller/policysource/source.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []alert
+	for _, o := range render(t, in).objects {
+		if o.GetKind() == "PrometheusRule" {
+			all = alerts(t, o.Unstructured)
+		}
+	}
+	for _, one := range all {
+		known[one.name] = true
+	}
+	named := map[string][]string{}
+	for _, one := range all {
+		for _, name := range regexp.MustCompile(`\b(Policy|AgentSandbox)[A-Z]\w+`).FindAllString(one.text, -1) {
+			named[one.name] = append(named[one.name], name)
+			if !known[name] {
+				t.Errorf("%s names %s, which there is not", one.name, name)
+			}
+		}
+		for _, line := range regexp.MustCompile(`"[^"]+"`).FindAllString(one.text, -1) {
+			if !strings.Contains(string(logs), `log.Error(loadErr, `+strings.TrimSuffix(line, `"`)) {
+				t.Errorf("%s names the line %s of a log, which nobody writes", one.name, line)
+			}
+		}
+	}
+	// A rule in quarantine is one of the reasons why replicas differ.
+	if diff := cmp.Diff([]string{"AgentSandboxPolicyQuarantined"}, named["AgentSandboxPoliciesDiffer"]); diff != "" {
+		t.Errorf("AgentSandboxPoliciesDiffer names (-want +got):\n%s", diff)
+	}
+}
+
+type alert struct{ name, expression, lasting, text string }
 
 func alerts(t *testing.T, rule *unstructured.Unstructured) []alert {
 	t.Helper()
@@ -98,7 +141,8 @@ func alerts(t *testing.T, rule *unstructured.Unstructured) []alert {
 				value, _, _ := unstructured.NestedString(one.(map[string]any), field) //nolint:forcetypeassert // A test may panic.
 				return value
 			}
-			all = append(all, alert{text("alert"), text("expr"), text("for")})
+			description, _, _ := unstructured.NestedString(one.(map[string]any), "annotations", "description") //nolint:forcetypeassert // A test may panic.
+			all = append(all, alert{text("alert"), text("expr"), text("for"), description})
 		}
 	}
 	return all

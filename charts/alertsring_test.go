@@ -20,6 +20,14 @@ import (
 // series are what Prometheus scraped last, by the text of a metric.
 type series map[string]float64
 
+// ringing is what an alert tells.
+type ringing struct {
+	alert   string
+	scraped series
+	// rings are the labels of what is told; none when all is in order.
+	rings []string
+}
+
 // Prometheus itself says of each alert that it rings for what it is about, with the
 // labels that tell which, and not for what is in order or of another release.
 func TestAlertsRingForWhatTheyAreAbout(t *testing.T) {
@@ -34,30 +42,7 @@ func TestAlertsRingForWhatTheyAreAbout(t *testing.T) {
 		}
 	}
 	const here, foreign = `{namespace="tools-west", pod="a"}`, `{namespace="tools-east", pod="a"}`
-	cases := map[string]struct {
-		alert   string
-		scraped series
-		// rings are the labels of what is told; none when all is in order.
-		rings []string
-	}{
-		"all replicas judge alike": {"AgentSandboxPoliciesDiffer", series{
-			`agent_sandbox_policy_info{namespace="tools-west", pod="a", digest="1"}`: 1, `agent_sandbox_policy_info{namespace="tools-west", pod="b", digest="1"}`: 1,
-			`agent_sandbox_policy_info{namespace="tools-east", pod="a", digest="2"}`: 1,
-		}, nil},
-		"a replica judges by other policies": {"AgentSandboxPoliciesDiffer", series{
-			`agent_sandbox_policy_info{namespace="tools-west", pod="a", digest="1"}`: 1, `agent_sandbox_policy_info{namespace="tools-west", pod="b", digest="2"}`: 1,
-		}, []string{`{}`}},
-		"all programs read the same tiers": {"AgentSandboxConfigurationsDiffer", configured("webhook a 1", "webhook b 1", "controller c 1"), nil},
-		"replicas of the webhook read other tiers": {
-			"AgentSandboxConfigurationsDiffer", configured("webhook a 1", "webhook b 2", "controller c 1"), []string{`{component="webhook"}`},
-		},
-		"replicas of both do": {
-			"AgentSandboxConfigurationsDiffer", configured("webhook a 1", "webhook b 2", "controller c 1", "controller d 2"),
-			[]string{`{component="controller"}`, `{component="webhook"}`},
-		},
-		"the controller reads other tiers than the webhook": {
-			"AgentSandboxConfigurationsDiffer", configured("webhook a 1", "webhook b 1", "controller c 2", "controller d 2"), []string{`{}`},
-		},
+	cases := map[string]ringing{
 		"every module loads": {"AgentSandboxPoliciesBroken", series{
 			`agent_sandbox_policy_broken_modules` + here: 0, `agent_sandbox_policy_unknown_rules` + here: 0, `agent_sandbox_policy_broken_modules` + foreign: 1,
 		}, nil},
@@ -83,6 +68,21 @@ func TestAlertsRingForWhatTheyAreAbout(t *testing.T) {
 			`agent_sandbox_policy_exemptions{namespace="tools-west", state="expiring"}`: 1, `agent_sandbox_policy_exemptions{namespace="tools-west", state="expired"}`: 1,
 		}, []string{`{state="expired"}`, `{state="expiring"}`}},
 	}
+	for alert, metric := range map[string]string{
+		"AgentSandboxPoliciesDiffer": "agent_sandbox_policy_info", "AgentSandboxConfigurationsDiffer": "agent_sandbox_config_info",
+	} {
+		for name, of := range map[string]struct{ programs, rings []string }{
+			"all have the same": {[]string{"webhook a 1", "webhook b 1", "controller c 1", "controller d 1"}, nil},
+			// One that did not load what the others did, or runs a rule no more that they run.
+			"a webhook has another than the other":   {[]string{"webhook a 1", "webhook b 2", "controller c 1"}, []string{`{component="webhook"}`}},
+			"the controller that leads has another":  {[]string{"webhook a 1", "webhook b 1", "controller c 2", "controller d 1"}, []string{`{component="controller"}`}},
+			"replicas of both have another":          {[]string{"webhook a 1", "webhook b 2", "controller c 1", "controller d 2"}, []string{`{component="controller"}`, `{component="webhook"}`}},
+			"all controllers have another than both": {[]string{"webhook a 1", "webhook b 1", "controller c 2", "controller d 2"}, []string{`{}`}},
+			"there is no controller that judges":     {[]string{"webhook a 1", "webhook b 1"}, nil},
+		} {
+			cases[alert+": "+name] = ringing{alert, digests(metric, of.programs...), of.rings}
+		}
+	}
 	rung := map[string]bool{}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,13 +105,13 @@ func TestAlertsRingForWhatTheyAreAbout(t *testing.T) {
 	}
 }
 
-// configured are the digests of configurations, each as "COMPONENT POD DIGEST"; another
-// release has one of its own.
-func configured(programs ...string) series {
-	scraped := series{`agent_sandbox_config_info{namespace="tools-east", component="webhook", pod="a", digest="9"}`: 1}
+// digests are those that programs tell, each as "COMPONENT POD DIGEST"; another release has
+// one of its own.
+func digests(metric string, programs ...string) series {
+	scraped := series{metric + `{namespace="tools-east", component="webhook", pod="a", digest="9"}`: 1}
 	for _, program := range programs {
 		part := strings.Fields(program)
-		scraped[fmt.Sprintf(`agent_sandbox_config_info{namespace="tools-west", component=%q, pod=%q, digest=%q}`, part[0], part[1], part[2])] = 1
+		scraped[fmt.Sprintf(`%s{namespace="tools-west", component=%q, pod=%q, digest=%q}`, metric, part[0], part[1], part[2])] = 1
 	}
 	return scraped
 }

@@ -160,7 +160,7 @@ func newSource(tb testing.TB, reader client.Reader, rules *engine.Engine) *polic
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m, err := policysource.NewMetrics(prometheus.NewRegistry())
+	m, err := policysource.NewMetrics(prometheus.NewRegistry(), config.ComponentWebhook)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func (s *server) newEngine(ctx context.Context) (*engine.Engine, error) {
 
 // watchPolicies loads the policies at the start and whenever a ConfigMap changes.
 func (s *server) watchPolicies(rules *engine.Engine) (*policysource.Source, error) {
-	m, err := policysource.NewMetrics(metrics.Registry)
+	m, err := policysource.NewMetrics(metrics.Registry, config.ComponentWebhook)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}

@@ -121,7 +121,7 @@ func (e *environment) add(ctx context.Context, mgr ctrl.Manager) error {
 	if e.auditor.reconciler.reporter != nil {
 		e.auditor.reconciler.reporter.interval = 100 * time.Millisecond
 	}
-	m, err := policysource.NewMetrics(e.registry)
+	m, err := policysource.NewMetrics(e.registry, config.ComponentController)
 	if err != nil {
 		return err
 	}

@@ -31,11 +31,13 @@ const (
 	exemptionExpired  = "expired"
 )
 
-// NewMetrics registers the metrics.
-func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+// NewMetrics registers the metrics of a component, config.ComponentWebhook or config.ComponentController: both judge,
+// and by the same policies unless something is wrong.
+func NewMetrics(registry prometheus.Registerer, component string) (*Metrics, error) {
 	m := &Metrics{
 		policy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "agent_sandbox_policy_info", Help: "1 for the digest of the policies in force; replicas that differ show several.",
+			ConstLabels: prometheus.Labels{"component": component},
 		}, []string{"digest"}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "agent_sandbox_policy_load_failures_total", Help: "Loads of the policies that failed; the last good ones stayed in force.",

@@ -82,8 +82,11 @@ type Options struct {
 	Engine *engine.Engine
 	// Library are the modules that the binary brings.
 	Library []engine.Module
-	// Events tells policy authors; nil where another program tells them.
+	// Events tells policy authors; nil tells nobody.
 	Events events.EventRecorder
+	// Beside says that another program sees the same ConfigMaps and tells of them: only quarantines, which are this
+	// one's own, are told by Events.
+	Beside bool
 	// Metrics tells Prometheus.
 	Metrics *Metrics
 	// Clock gives the time; nil for the real one.
@@ -333,7 +336,7 @@ func (s *Source) say(configMap *corev1.ConfigMap, kind, reason, note string) {
 	if len(note) > maxNote {
 		note = strings.ToValidUTF8(note[:maxNote], "") + "..."
 	}
-	if s.Events != nil {
+	if s.Events != nil && (!s.Beside || reason == ReasonRuleQuarantined) {
 		s.Events.Eventf(configMap, nil, kind, reason, actionLoad, "%s", note)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -57,7 +58,7 @@ func newLoader(t *testing.T) loader {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	m, err := NewMetrics(registry)
+	m, err := NewMetrics(registry, config.ComponentWebhook)
 	if err != nil {
 		t.Fatal(err)
 	}

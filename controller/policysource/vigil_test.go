@@ -6,11 +6,13 @@ package policysource
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -48,7 +50,8 @@ func (l loader) gauge(t *testing.T, name, label string) float64 {
 	}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == name && (label == "" || metric.GetLabel()[0].GetValue() == label) {
+			labelled := func(pair *dto.LabelPair) bool { return pair.GetValue() == label }
+			if family.GetName() == name && (label == "" || slices.ContainsFunc(metric.GetLabel(), labelled)) {
 				return metric.GetGauge().GetValue()
 			}
 		}
@@ -134,7 +137,14 @@ deny contains "never" if {
 `
 
 func TestAQuarantineIsToldOnItsConfigMapAndByMetrics(t *testing.T) {
+	t.Run("by the only program", func(t *testing.T) { quarantineIsTold(t, false) })
+	t.Run("by one beside another that tells of loads", func(t *testing.T) { quarantineIsTold(t, true) })
+}
+
+func quarantineIsTold(t *testing.T, beside bool) {
+	t.Helper()
 	l, _ := vigilant(t, "2026-12-20")
+	l.Beside = beside
 	notices := make(chan string, 1)
 	rules, err := engine.New(engine.WithBudget(400*time.Millisecond, 50*time.Millisecond), engine.WithQuarantineHook(func(rule string) { notices <- rule }))
 	if err != nil {
@@ -145,6 +155,9 @@ func TestAQuarantineIsToldOnItsConfigMapAndByMetrics(t *testing.T) {
 	l.step(t, "a", map[string]string{"endless.rego": endless})
 	if got := l.gauge(t, "agent_sandbox_policy_ready", ""); got != 1 {
 		t.Fatalf("ready is %v before", got)
+	}
+	if told := len(l.Events.(*events.FakeRecorder).Events) > 0; told == beside {
+		t.Errorf("the load is told: %t, beside another: %t", told, beside)
 	}
 	l.forgetEvents()
 	before := rules.Digest()

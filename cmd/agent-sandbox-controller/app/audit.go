@@ -87,13 +87,14 @@ func setUpAudit(ctx context.Context, mgr ctrl.Manager, options AuditOptions, pla
 	if err != nil {
 		return nil, err
 	}
-	m, err := policysource.NewMetrics(metrics.Registry)
+	m, err := policysource.NewMetrics(metrics.Registry, config.ComponentController)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	// The webhook tells policy authors by Events; twice would be noise.
+	// The webhook tells policy authors how a load went; twice would be noise.
 	_, err = policysource.SetUp(mgr, policysource.Options{
-		Namespace: options.PolicyNamespace, Engine: rules, Metrics: m, Changed: auditor.PoliciesChanged, Quarantined: quarantined,
+		Namespace: options.PolicyNamespace, Engine: rules, Events: mgr.GetEventRecorder(controllerName), Beside: true, Metrics: m,
+		Changed: auditor.PoliciesChanged, Quarantined: quarantined,
 	})
 	if err != nil {
 		return nil, err

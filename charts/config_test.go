@@ -6,6 +6,7 @@ package charts_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -195,6 +196,30 @@ func TestRulesAreThoseOfTheLibrary(t *testing.T) {
 		for id := range configured.Rules {
 			if known[id] == "" {
 				t.Errorf("values of %s configure %s, which the library does not have", env, id)
+			}
+		}
+	}
+}
+
+// What the README of the policies says of each rule is what is rendered.
+func TestRulesDoWhatTheCatalogueSays(t *testing.T) {
+	content, err := os.ReadFile("../policies/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| SBX-[0-9]{3} \\| [a-z]+ \\| (\\w+) \\| (\\w+) \\| (\\w+) \\|").FindAllStringSubmatch(string(content), -1)
+	said := map[string][]string{}
+	for _, row := range rows {
+		said[row[1]] = row[2:]
+	}
+	for column, env := range []string{"", "staging", "prod"} {
+		_, configured := policiesOf(t, render(t, install{}.with(env)))
+		if len(said) < len(configured.Rules) {
+			t.Fatalf("the catalogue has %d rules, the chart configures %d", len(said), len(configured.Rules))
+		}
+		for id, rule := range configured.Rules {
+			if said[id] == nil || said[id][column] != rule.Enforcement {
+				t.Errorf("%s is %s under the values of %s, the catalogue says %v of default, staging and prod", id, rule.Enforcement, or(env, "defaults"), said[id])
 			}
 		}
 	}

@@ -6,6 +6,7 @@ package charts_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"testing"
 
@@ -60,7 +61,7 @@ containers:
   - name: workspace
     image: python:3.12-slim
     command: [sh, -c, sleep infinity]
-    resources: {limits: {cpu: "1", memory: 512Mi}}
+    resources: {limits: {cpu: "1", memory: 512Mi, ephemeral-storage: 4Gi}}
     securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [NET_RAW]}}
     volumeMounts: [{name: workspace-volume, mountPath: /workspace}]
 `
@@ -134,7 +135,7 @@ func TestWhatEachEnvironmentRefuses(t *testing.T) {
 		"a Sandbox of the examples, with limits": {nothing, nil},
 		"one without limits": {
 			func(_, container map[string]any) { delete(container, "resources") },
-			map[string][]string{"staging": {"limits-required"}, "prod": {"limits-required"}},
+			map[string][]string{"staging": {"limits-required"}, "prod": {"ephemeral-limit", "limits-required"}},
 		},
 		"an image of a foreign registry": {
 			func(_, container map[string]any) { container["image"] = "registry.example.com/team/tool:1.0" },
@@ -148,6 +149,14 @@ func TestWhatEachEnvironmentRefuses(t *testing.T) {
 			func(spec, _ map[string]any) { delete(spec, "runtimeClassName") },
 			map[string][]string{"prod": {"runtimeclass-required"}},
 		},
+		"a RuntimeClass that no tier names": {
+			func(spec, _ map[string]any) { spec["runtimeClassName"] = "runc" },
+			map[string][]string{
+				"staging": {"runtimeclass-allowed"}, "prod": {"runtimeclass-allowed", "runtimeclass-backed", "runtimeclass-required"},
+			},
+		},
+		"a volume of the default storage class": {claiming(map[string]any{}), nil},
+		"a volume of another storage class":     {claiming(map[string]any{"storageClassName": "fast"}), map[string][]string{"prod": {"storage-class"}}},
 		"one process table for all containers": {
 			func(spec, _ map[string]any) { spec["shareProcessNamespace"] = true },
 			map[string][]string{"prod": {"share-process-namespace"}},
@@ -167,6 +176,44 @@ func TestWhatEachEnvironmentRefuses(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// claiming adds a volume for the time of the Pod.
+func claiming(more map[string]any) func(spec, _ map[string]any) {
+	return func(spec, _ map[string]any) {
+		claim := map[string]any{"accessModes": []any{"ReadWriteOnce"}, "resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}}}
+		maps.Copy(claim, more)
+		volume := map[string]any{"name": "scratch", "ephemeral": map[string]any{"volumeClaimTemplate": map[string]any{"spec": claim}}}
+		spec["volumes"] = []any{volume}
+	}
+}
+
+// The classes that admission sets in a tier are no fault of the Sandbox that gets them; what
+// the rule allows otherwise it still does.
+func TestTheRuleAboutRuntimeClassesAllowsThoseOfTiers(t *testing.T) {
+	own := "platform.tiers.standard.runtimeClass.classes={firecracker}"
+	listed := `policies.rules.runtimeclass-allowed.parameters.allowed={confidential}`
+	cases := map[string]struct {
+		set   []string
+		class string
+		want  []string
+	}{
+		"of a tier":                     {[]string{own}, "firecracker", nil},
+		"of another tier":               {[]string{own}, "gvisor", nil},
+		"of a tier, with its users":     {[]string{"platform.tiers.standard.runtimeClass.classes[0].name=sysbox", "platform.tiers.standard.runtimeClass.classes[0].hostUsers=false"}, "sysbox", nil},
+		"of no tier":                    {[]string{own}, "runc", []string{"runtimeclass-allowed"}},
+		"what the values allow":         {[]string{own, listed}, "confidential", nil},
+		"of a tier, beside the values'": {[]string{own, listed}, "firecracker", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := render(t, install{set: append(tc.set, "policies.rules.runtimeclass-allowed.enforcement=Deny")})
+			named := func(spec, _ map[string]any) { spec["runtimeClassName"] = tc.class }
+			if diff := cmp.Diff(tc.want, judge(t, rulesOf(t, r), r, named), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("refused by (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

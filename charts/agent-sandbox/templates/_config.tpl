@@ -47,6 +47,24 @@ as the cluster's. Call with (dict "root" $ "parameters" P).
 {{- end -}}
 
 {{/*
+The parameters of the rule runtimeclass-allowed: the classes of the tiers, which admission sets,
+are allowed besides its own. Call with (dict "root" $ "parameters" P).
+*/}}
+{{- define "agent-sandbox.runtimeClassParameters" -}}
+{{- $allowed := dig "allowed" list .parameters -}}
+{{- range .root.Values.platform.tiers -}}
+{{- range .runtimeClass.classes -}}
+{{- if kindIs "map" . -}}
+{{- $allowed = append $allowed .name -}}
+{{- else -}}
+{{- $allowed = append $allowed . -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson (merge (dict "allowed" (uniq $allowed)) .parameters) -}}
+{{- end -}}
+
+{{/*
 The configuration of the rules. YAML reads a bare Off as false, so that is meant.
 */}}
 {{- define "agent-sandbox.policies" -}}
@@ -56,7 +74,8 @@ The configuration of the rules. YAML reads a bare Off as false, so that is meant
 {{- if kindIs "bool" $rule.enforcement -}}
 {{- $_ := set $rule "enforcement" "Off" -}}
 {{- end -}}
-{{- with get (dict "dns" "agent-sandbox.dnsParameters" "egress-cluster" "agent-sandbox.egressClusterParameters") $id -}}
+{{- $named := dict "dns" "agent-sandbox.dnsParameters" "egress-cluster" "agent-sandbox.egressClusterParameters" "runtimeclass-allowed" "agent-sandbox.runtimeClassParameters" -}}
+{{- with get $named $id -}}
 {{- with include . (dict "root" $ "parameters" (default dict $rule.parameters)) | fromJson -}}
 {{- $_ := set $rule "parameters" . -}}
 {{- end -}}

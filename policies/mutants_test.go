@@ -115,30 +115,37 @@ func ofExpression(expr *ast.Expr) []mutation {
 	return all
 }
 
-// ofCollection leaves out each member of an array or set that has more than one, or the only one.
+// ofCollection leaves out each member of an array, a set or an object in turn.
 func ofCollection(term *ast.Term) []mutation {
-	var members []*ast.Term
-	var without func([]*ast.Term) ast.Value
-	switch value := term.Value.(type) {
-	case *ast.Array:
-		value.Foreach(func(m *ast.Term) { members = append(members, m) })
-		without = func(rest []*ast.Term) ast.Value { return ast.NewArray(rest...) }
-	case ast.Set:
-		members = value.Slice()
-		without = func(rest []*ast.Term) ast.Value { return ast.NewSet(rest...) }
+	members, without := membersOf(term.Value)
+	row := 0
+	if term.Location != nil {
+		row = term.Location.Row
 	}
 	var all []mutation
 	for i, member := range members {
-		if !member.IsGround() {
-			continue
-		}
-		row := 0
-		if term.Location != nil {
-			row = term.Location.Row
-		}
-		all = append(all, mutation{row, fmt.Sprintf("%s is left out of %s", member, term), func() {
-			term.Value = without(slices.Delete(slices.Clone(members), i, i+1))
-		}})
+		all = append(all, mutation{row, fmt.Sprintf("%s is left out of %s", member, term), func() { term.Value = without(i) }})
 	}
 	return all
+}
+
+// membersOf returns the members of a collection, an object's by their keys, and the collection without one of them.
+func membersOf(collection ast.Value) (members []*ast.Term, without func(int) ast.Value) {
+	switch value := collection.(type) {
+	case *ast.Array:
+		value.Foreach(func(m *ast.Term) { members = append(members, m) })
+		return members, func(i int) ast.Value { return ast.NewArray(slices.Delete(slices.Clone(members), i, i+1)...) }
+	case ast.Set:
+		members = value.Slice()
+		return members, func(i int) ast.Value { return ast.NewSet(slices.Delete(slices.Clone(members), i, i+1)...) }
+	case ast.Object:
+		var pairs [][2]*ast.Term
+		value.Foreach(func(key, v *ast.Term) {
+			members = append(members, key)
+			pairs = append(pairs, [2]*ast.Term{key, v})
+		})
+		return members, func(i int) ast.Value { return ast.NewObject(slices.Delete(slices.Clone(pairs), i, i+1)...) }
+	default:
+		return nil, nil
+	}
 }

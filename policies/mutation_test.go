@@ -85,8 +85,8 @@ func newTrial(t *testing.T, folder string) *trial {
 	return &trial{modules: modules, folder: folder, seed: hash.Sum32()}
 }
 
-// TestMutantsOfTheRulesAreCaught changes each comparison, negation, literal and member of a collection of each rule
-// in turn: a test of the rule has to fail. A sample is tried, which is another one whenever any Rego changes; -mutants
+// TestMutantsOfTheRulesAreCaught changes each comparison, negation, literal and member of an array, a set or an object of
+// each rule in turn: a test of the rule has to fail. A sample is tried, which is another one whenever any Rego changes; -mutants
 // tries all, and -run TestMutantsOfTheRulesAreCaught/rules/RULE -mutants those of one rule.
 func TestMutantsOfTheRulesAreCaught(t *testing.T) {
 	tried := newTrial(t, "library/")
@@ -223,7 +223,7 @@ func fateOf(t *testing.T, modules map[string]*ast.Module, file string, mutant *a
 	defer store.Abort(context.WithoutCancel(ctx), txn)
 	finished, err := tester.NewRunner().SetStore(store).SetModules(own).RaiseBuiltinErrors(true).RunTests(ctx, txn)
 	if err != nil {
-		return invalid
+		return fateOfTypes(own)
 	}
 	failed := false
 	for result := range finished {
@@ -235,4 +235,15 @@ func fateOf(t *testing.T, modules map[string]*ast.Module, file string, mutant *a
 		return caught
 	}
 	return survived
+}
+
+// fateOfTypes is the fate of a mutant with which the tests do not compile: they have noticed it if it compiles without
+// them, as one whose findings lack a field that they ask for.
+func fateOfTypes(modules map[string]*ast.Module) fate {
+	maps.DeleteFunc(modules, func(name string, _ *ast.Module) bool { return strings.HasSuffix(name, "_test.rego") })
+	compiler := ast.NewCompiler()
+	if compiler.Compile(modules); compiler.Failed() {
+		return invalid
+	}
+	return caught
 }

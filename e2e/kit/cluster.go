@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	reportsv1alpha1 "github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,7 +75,7 @@ func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, certmanagerv1.AddToScheme,
-		agentsv1beta1.AddToScheme, extensionsv1beta1.AddToScheme,
+		reportsv1alpha1.Install, agentsv1beta1.AddToScheme, extensionsv1beta1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			panic(err) //nolint:forbidigo // A scheme that cannot be built is a fault of this file.

@@ -28,8 +28,14 @@ const patience = 3 * time.Minute
 // last error if it never does.
 func Eventually(ctx context.Context, t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
+	EventuallyWithin(ctx, t, patience, what, check)
+}
+
+// EventuallyWithin is Eventually for what takes long by itself.
+func EventuallyWithin(ctx context.Context, t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})

@@ -25,7 +25,7 @@ var allMutants = flag.Bool("mutants", false, "try every mutant of the rules and 
 
 const (
 	// sampleOf says that one mutant of so many is tried unless all are asked for.
-	sampleOf = 6
+	sampleOf = 7
 	// fewestMutants keeps the tests from passing because they found nothing to change.
 	fewestMutants = 40
 	// mostInvalid is how many in a hundred mutants may be no modules at all: nothing is learnt of those. A sample may

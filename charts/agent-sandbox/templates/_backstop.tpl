@@ -70,17 +70,18 @@ Our four kinds, for agent-sandbox.backstopMatch.
 {{- end -}}
 
 {{/*
-Whose requests are not judged: our controllers, and those of Kubernetes that delete and
-clean up.
+Whose requests are not judged: our controllers' and, unless they make something, those of
+the controllers of Kubernetes that delete and clean up. Where the controller manager has
+one identity for all that it does, the Pods of Deployments are made under it.
 */}}
 {{- define "agent-sandbox.backstopNotByThePlatform" -}}
 - name: not-by-the-platform
   expression: >-
-    !(request.userInfo.username in [
-    '{{ include "agent-sandbox.controllerUser" . }}',
+    request.userInfo.username != '{{ include "agent-sandbox.controllerUser" . }}' &&
+    (request.operation == 'CREATE' || !(request.userInfo.username in [
     'system:serviceaccount:kube-system:generic-garbage-collector',
     'system:serviceaccount:kube-system:namespace-controller',
-    'system:kube-controller-manager'])
+    'system:kube-controller-manager']))
 {{- end -}}
 
 {{/*

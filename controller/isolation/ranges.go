@@ -30,10 +30,7 @@ func SpecialRanges() []string {
 		"198.18.0.0/15",    // benchmarks
 		"224.0.0.0/4",      // multicast
 		"240.0.0.0/4",      // reserved, and broadcast
-		"::/128",           // unspecified
-		"::1/128",          // loopback
-		"64:ff9b::/96",     // NAT64: any IPv4 address in disguise
-		"64:ff9b:1::/48",   // NAT64 for local use
+		"::/8",             // loopback, and any IPv4 address in disguise: mapped, translated, NAT64
 		"2001::/32",        // Teredo: any IPv4 address in disguise
 		"2001:2::/48",      // benchmarks
 		"2002::/16",        // 6to4: any IPv4 address in disguise

@@ -115,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("list NetworkPolicies: %w", err)
 	}
 	var pods corev1.PodList
-	if slices.ContainsFunc(policies.Items, func(p networkingv1.NetworkPolicy) bool { return p.Labels[keys.ManagedBy] != isolation.Manager }) {
+	if slices.ContainsFunc(policies.Items, func(p networkingv1.NetworkPolicy) bool { return !isolation.Ours(&p) }) {
 		if err := r.pods.List(ctx, &pods, client.InNamespace(request.Name), client.MatchingLabels{keys.Sandbox: "true"}); err != nil {
 			return reconcile.Result{}, fmt.Errorf("list Pods of Sandboxes: %w", err)
 		}

@@ -11,7 +11,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
@@ -78,7 +77,7 @@ func Reopened(p *config.Platform, tierName string, tier config.Tier, podLabels m
 	}
 	for i := range policies {
 		policy := &policies[i]
-		if policy.Labels[keys.ManagedBy] == Manager || !hasType(policy, networkingv1.PolicyTypeEgress) || !selects(policy, podLabels) {
+		if Ours(policy) || !hasType(policy, networkingv1.PolicyTypeEgress) || !selects(policy, podLabels) {
 			continue
 		}
 		if beyond := beyondCeiling(p, tierName, tier, policy.Spec.Egress, field.NewPath("spec", "egress")); len(beyond) > 0 {

@@ -13,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 )
 
 // Hole is what a NetworkPolicy of somebody else opens for the Pod of a Sandbox beyond
@@ -37,7 +35,7 @@ func Holes(podLabels map[string]string, policies []networkingv1.NetworkPolicy) [
 	for i := range policies {
 		switch {
 		case !selects(&policies[i], podLabels):
-		case policies[i].Labels[keys.ManagedBy] == Manager:
+		case Ours(&policies[i]):
 			ours.add(&policies[i])
 		default:
 			others = append(others, policies[i])

@@ -10,8 +10,47 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
+
+// Whoever wrote our label on a policy of his own, before anything kept him from it, is told
+// of like everybody else.
+func TestOursAreThePoliciesWithOurNames(t *testing.T) {
+	cases := map[string]struct {
+		name, template string
+		ours           bool
+	}{
+		"the floor":                            {isolation.FloorName, "", true},
+		"the way in for the namespace":         {isolation.NamespaceIngressName, "", true},
+		"a profile's":                          {isolation.ProfileName("public"), "", true},
+		"a template's":                         {isolation.TemplateName("python"), "python", true},
+		"one with the label alone":             {"mine", "", false},
+		"one named like a template's":          {isolation.TemplateName("python"), "", false},
+		"one that bears another template":      {isolation.TemplateName("python"), "ruby", false},
+		"a template's, named like a profile's": {isolation.TemplateName(isolation.ProfileName("public")), "", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			policy := tenants(t, "{podSelector: {}, policyTypes: [Egress], egress: [{}]}")
+			policy.Name, policy.Labels = tc.name, map[string]string{keys.ManagedBy: isolation.Manager}
+			if tc.template != "" {
+				policy.Labels[keys.Template] = keys.TemplateKey(tc.template)
+			}
+			if got := isolation.Ours(&policy); got != tc.ours {
+				t.Errorf("Ours() = %t", got)
+			}
+			holes := isolation.Holes(map[string]string{keys.Sandbox: "true"}, []networkingv1.NetworkPolicy{policy})
+			if (len(holes) == 0) != tc.ours {
+				t.Errorf("its holes are %v", holes)
+			}
+			policy.Labels[keys.ManagedBy] = "somebody"
+			if isolation.Ours(&policy) {
+				t.Error("it is taken for ours without the label")
+			}
+		})
+	}
+}
 
 // tenants is a policy of a tenant's by its spec.
 func tenants(t *testing.T, spec string) networkingv1.NetworkPolicy {

@@ -50,6 +50,19 @@ func Policies(namespace string, c Choice, p *config.Platform) []*networkingv1.Ne
 	return policies
 }
 
+// Ours says whether a policy is one of this package. The label alone does not: whoever wrote
+// it before the cluster guarded it would pass for the controllers, under a name that none of
+// them looks at.
+func Ours(policy *networkingv1.NetworkPolicy) bool {
+	if policy.Labels[keys.ManagedBy] != Manager {
+		return false
+	}
+	if template, is := strings.CutSuffix(policy.Name, templateSuffix); is {
+		return policy.Labels[keys.Template] == keys.TemplateKey(template)
+	}
+	return policy.Name == FloorName || policy.Name == NamespaceIngressName || strings.HasPrefix(policy.Name, profilePrefix)
+}
+
 // Shared is the policy of that name, among those that serve every Sandbox of a
 // namespace, as it must be; nil for another's name. One of a profile that the
 // configuration does not have opens nothing, and known is false.

@@ -90,7 +90,7 @@ func templateOfPolicy(_ context.Context, object client.Object) []ctrl.Request {
 // templatesOpenedBy maps a policy of somebody else to the unmanaged templates of its
 // namespace, whose status tells what it opens.
 func (r *Reconciler) templatesOpenedBy(ctx context.Context, policy client.Object) []ctrl.Request {
-	if policy.GetLabels()[keys.ManagedBy] == isolation.Manager {
+	if known, is := policy.(*networkingv1.NetworkPolicy); is && isolation.Ours(known) {
 		return nil
 	}
 	return r.unmanaged(ctx, policy.GetNamespace(), func(string) bool { return true })

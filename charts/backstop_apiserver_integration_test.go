@@ -39,9 +39,9 @@ import (
 // guarded is a kube-apiserver with the backstop of a release, which warns of everything
 // instead of refusing the first thing.
 type guarded struct {
-	// tenant writes as somebody without any right to pass.
-	tenant client.Client
-	warned *warnings
+	// tenant writes as somebody without any right to pass, controller as that of the release.
+	tenant, controller client.Client
+	warned             *warnings
 }
 
 // warnings are what the apiserver warned of since they were last taken.
@@ -116,13 +116,26 @@ func newGuarded(t *testing.T, r rendered) *guarded {
 		t.Fatal(err)
 	}
 	g := &guarded{warned: &warnings{}}
-	config := rest.CopyConfig(server.As("jane"))
-	config.WarningHandler, config.WarningHandlerWithContext = nil, g.warned
-	if g.tenant, err = client.New(config, client.Options{Scheme: admin.Scheme(), Mapper: admin.RESTMapper()}); err != nil {
-		t.Fatal(err)
+	writer := func(config *rest.Config) client.Client {
+		config = rest.CopyConfig(config)
+		config.WarningHandler, config.WarningHandlerWithContext = nil, g.warned
+		c, err := client.New(config, client.Options{Scheme: admin.Scheme(), Mapper: admin.RESTMapper()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
 	}
+	g.tenant, g.controller = writer(server.As("jane")), writer(server.As(releaseController, "system:masters"))
 	g.awaitPolicies(t)
 	return g
+}
+
+// writerOf writes as the user of a case.
+func (g *guarded) writerOf(c corpus.Case) client.Client {
+	if c.User == "controller" {
+		return g.controller
+	}
+	return g.tenant
 }
 
 // awaitPolicies waits until the apiserver judges by its policies.
@@ -212,45 +225,56 @@ func TestApiserverAndRulesAgreeOnTheCorpus(t *testing.T) {
 	}
 }
 
-// On a real apiserver the backstop says of an update what the corpus states: it only warns
-// here, so that even an object that is older than all rules can be stored.
-func TestApiserverJudgesUpdatesAsTheCorpusStates(t *testing.T) {
+// On a real apiserver the backstop says of every kind's creations and updates what the
+// corpus states: it only warns here, so that even an object that is older than all rules
+// can be stored.
+func TestApiserverJudgesWritesAsTheCorpusStates(t *testing.T) {
 	guard := newGuarded(t, render(t, install{set: []string{"backstop.rules=Always", "backstop.validationActions={Warn}"}}))
-	asked := 0
+	asked, refused := map[bool]int{}, compared{}
 	for _, c := range heldCases(t) {
-		if len(c.Documents) == 1 {
-			continue
-		}
 		t.Run(c.Name, func(t *testing.T) {
-			object := admitted(c.Documents[0])
-			object.SetNamespace(c.Namespace)
-			if err := guard.tenant.Create(t.Context(), object); apierrors.IsInvalid(err) {
-				return // the schema refuses the first state
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := guard.tenant.Delete(context.WithoutCancel(t.Context()), object); err != nil {
-					t.Error(err)
-				}
-			})
-			for _, document := range c.Documents[1:] {
+			stored := &unstructured.Unstructured{}
+			for i, document := range c.Documents {
 				guard.warned.texts = nil
 				next := admitted(document)
 				next.SetNamespace(c.Namespace)
-				next.SetResourceVersion(object.GetResourceVersion())
-				if err := guard.tenant.Update(t.Context(), next); err != nil {
+				if i > 0 {
+					next.SetResourceVersion(stored.GetResourceVersion())
+				}
+				if err := guard.put(t, c, next, i == 0); apierrors.IsInvalid(err) {
+					return // the schema refuses it
+				} else if err != nil {
 					t.Fatal(err)
 				}
-				object = next
+				stored = next
 			}
-			asked++
+			asked[len(c.Documents) > 1]++
 			compareRefusals(t, c, guard.warned.messages())
+			refused.count(c)
 		})
 	}
-	if asked < 25 {
-		t.Errorf("the apiserver was asked about %d updates, want at least 25", asked)
+	if asked[true] < 60 || asked[false] < 150 {
+		t.Errorf("the apiserver was asked about %d updates and %d creations, want at least 60 and 150", asked[true], asked[false])
 	}
+	refused.mustHaveAll(t)
+}
+
+// put stores a state of an object; the first one is there until the test ends.
+func (g *guarded) put(t *testing.T, c corpus.Case, object *unstructured.Unstructured, first bool) error {
+	t.Helper()
+	if !first {
+		return g.writerOf(c).Update(t.Context(), object)
+	}
+	if err := g.writerOf(c).Create(t.Context(), object); err != nil {
+		return err
+	}
+	created := object.DeepCopy()
+	t.Cleanup(func() {
+		if err := g.tenant.Delete(context.WithoutCancel(t.Context()), created); err != nil {
+			t.Error(err)
+		}
+	})
+	return nil
 }
 
 // hasPod says whether a case is one manifest with a Pod, in a tier that there is.

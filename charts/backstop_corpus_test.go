@@ -21,9 +21,13 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/corpus"
 )
 
-// heldCases are the cases of the corpus that the backstop can be asked about: those with a
-// Pod, for the chart's own values, in a tier that there is. Without an apiserver, an object
-// that none would store may still be the old state of another.
+// guards are the rules of metadata and owners that the backstop holds on our four kinds,
+// as far as a case does not say otherwise.
+var guards = []string{"reserved-metadata", "forged-owner"}
+
+// heldCases are the cases of the corpus that the backstop can be asked about: those for the
+// chart's own values, in a tier that there is. Without an apiserver, an object that none
+// would store may still be the old state of another.
 func heldCases(t *testing.T) []corpus.Case {
 	t.Helper()
 	cases, err := corpus.Cases(os.DirFS("../e2e/corpus"))
@@ -36,10 +40,14 @@ func heldCases(t *testing.T) []corpus.Case {
 	})
 }
 
-// kindResources are the resources of our kinds that have a Pod.
+// kindResources are the resources of our kinds.
 var kindResources = map[string]string{
 	"Sandbox": kindResource, "SandboxTemplate": "sandboxtemplates.v1beta1.extensions.agents.x-k8s.io",
+	"SandboxClaim": "sandboxclaims.v1beta1.extensions.agents.x-k8s.io", "SandboxWarmPool": "sandboxwarmpools.v1beta1.extensions.agents.x-k8s.io",
 }
+
+// releaseController is the controller of a release under the default name.
+const releaseController = "system:serviceaccount:" + defaultNamespace + ":agent-sandbox-controller"
 
 func kindOf(c corpus.Case) string {
 	kind, _ := c.Last()["kind"].(string)
@@ -50,6 +58,9 @@ func kindOf(c corpus.Case) string {
 // about; one that is older than all admission stays as it is.
 func admitted(document corpus.Document) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(document.Object)}
+	if _, found, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "podTemplate"); err != nil || !found {
+		return object
+	}
 	for name, value := range map[string]any{"automountServiceAccountToken": false, "runtimeClassName": "gvisor"} {
 		path := []string{"spec", "podTemplate", "spec", name}
 		set, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
@@ -60,12 +71,11 @@ func admitted(document corpus.Document) *unstructured.Unstructured {
 	return object
 }
 
-// stated are the fields of the Pod that a case names for the rules which the backstop
-// holds, by rule.
+// stated are the fields that a case names for the rules which the backstop holds, by rule.
 func stated(c corpus.Case) map[string][]string {
 	fields := map[string][]string{}
 	for _, finding := range c.Denials {
-		if slices.Contains(backedUp, finding.Rule) {
+		if slices.Contains(backedUp, finding.Rule) || slices.Contains(guards, finding.Rule) && c.Unguarded == "" {
 			fields[finding.Rule] = append(fields[finding.Rule], finding.Field)
 		}
 	}
@@ -78,8 +88,8 @@ func compareRefusals(t *testing.T, c corpus.Case, messages []string) {
 	t.Helper()
 	want, got := stated(c), map[string][]string{}
 	for _, message := range messages {
-		if id, rest, _ := strings.Cut(message, ":"); slices.Contains(backedUp, id) {
-			got[id] = append(got[id], fieldOfPod.FindAllString(rest, -1)...)
+		if id, rest, _ := strings.Cut(message, ":"); slices.Contains(backedUp, id) || slices.Contains(guards, id) {
+			got[id] = append(got[id], refusedField.FindAllString(rest, -1)...)
 		}
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)), cmpopts.EquateEmpty()); diff != "" {
@@ -103,13 +113,45 @@ func compareRefusals(t *testing.T, c corpus.Case, messages []string) {
 	}
 }
 
-var fieldOfPod = regexp.MustCompile(`spec\.podTemplate\.spec\.[^ ,:]+`)
+var refusedField = regexp.MustCompile(`spec\.podTemplate\.spec\.[^ ,:]+|metadata\.(?:labels|annotations)\[[^\]]+\]|metadata\.ownerReferences`)
+
+// compared counts what was compared: each rule, and each guard by operation and kind.
+type compared map[string]int
+
+func (n compared) count(c corpus.Case) {
+	operation := "CREATE"
+	if len(c.Documents) > 1 {
+		operation = "UPDATE"
+	}
+	for id := range stated(c) {
+		n[id]++
+		if slices.Contains(guards, id) {
+			n[id+", "+operation+" of "+kindOf(c)]++
+		}
+	}
+}
+
+// mustHaveAll wants a refusal by every rule that the backstop holds, and by every guard on
+// each kind.
+func (n compared) mustHaveAll(t *testing.T, rules ...string) {
+	t.Helper()
+	for _, id := range guards {
+		for kind := range kindResources {
+			rules = append(rules, id+", CREATE of "+kind, id+", UPDATE of "+kind)
+		}
+	}
+	for _, id := range rules {
+		if n[id] == 0 {
+			t.Errorf("no manifest breaks rule %s, so that nothing was compared", id)
+		}
+	}
+}
 
 // On the manifests of the corpus, and on the last of several states of one, the backstop
 // says what the rules say.
 func TestTheBackstopJudgesTheCorpus(t *testing.T) {
 	policies := backstop(t, render(t, install{set: []string{"backstop.rules=Always"}}))
-	refused, excused := map[string]int{}, 0
+	refused, excused := compared{}, 0
 	for _, c := range heldCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			asText := func(document corpus.Document) string {
@@ -121,23 +163,20 @@ func TestTheBackstopJudgesTheCorpus(t *testing.T) {
 			}
 			last := len(c.Documents) - 1
 			w := write{resource: kindResources[kindOf(c)], object: asText(c.Documents[last]), tier: corpus.Namespaces[c.Namespace][keys.Tier]}
+			if c.User == "controller" {
+				w.user = releaseController
+			}
 			if last > 0 {
 				w.old = asText(c.Documents[last-1])
 			}
 			compareRefusals(t, c, refusals(t, policies, w))
-			for id := range stated(c) {
-				refused[id]++
-			}
+			refused.count(c)
 			if w.old = ""; last > 0 && c.Allowed && len(refusals(t, policies, w)) > 0 {
 				excused++
 			}
 		})
 	}
-	for _, id := range backedUp {
-		if refused[id] == 0 {
-			t.Errorf("no manifest breaks rule %s, so that nothing was compared", id)
-		}
-	}
+	refused.mustHaveAll(t, backedUp...)
 	if excused < len(backedUp) {
 		t.Errorf("%d updates keep a fault that was there, want at least %d", excused, len(backedUp))
 	}

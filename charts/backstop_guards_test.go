@@ -21,6 +21,8 @@ const (
 	ourController    = "system:serviceaccount:tools-west:q7-blue-controller"
 	garbageCollector = "system:serviceaccount:kube-system:generic-garbage-collector"
 	deletesNamespace = "system:serviceaccount:kube-system:namespace-controller"
+	// controllerManager is who all controllers of Kubernetes are where they have one identity.
+	controllerManager = "system:kube-controller-manager"
 
 	podResource  = "pods.v1."
 	kindResource = "sandboxes.v1beta1.agents.x-k8s.io"
@@ -88,28 +90,32 @@ func TestLabelsOfTheControllers(t *testing.T) {
 		"a ReplicaSet's Pod": {
 			write{user: "system:serviceaccount:kube-system:replicaset-controller", resource: podResource, object: ours}, "reserved-metadata",
 		},
-		"a label that changes":            {write{resource: podResource, object: labelled("Pod", keys.SandboxNameHash, "1"), old: ours}, "reserved-metadata"},
-		"a label that is taken off":       {write{resource: podResource, object: plain, old: ours}, "reserved-metadata"},
-		"a label that appears":            {write{resource: podResource, object: ours, old: plain}, "reserved-metadata"},
-		"a label by way of the status":    {write{resource: "pods/status.v1.", object: ours, old: plain}, "reserved-metadata"},
-		"all labels taken off":            {write{resource: podResource, object: meta("Pod", "", ""), old: ours}, "reserved-metadata"},
-		"a label of the user's own":       {write{resource: podResource, object: plain}, ""},
-		"a domain that looks like ours":   {write{resource: podResource, object: labelled("Pod", "notagents.x-k8s.io/a", "x")}, ""},
-		"no label at all":                 {write{resource: podResource, object: meta("Pod", "", "")}, ""},
-		"a hand-over by its user":         {write{resource: podResource, object: handedOver}, ""},
-		"one in a tier that allows it":    {write{resource: podResource, object: handedOver, tier: "trusted"}, ""},
-		"one in a tier that refuses it":   {write{resource: podResource, object: handedOver, tier: "restricted"}, "reserved-metadata"},
-		"one in a tier that is none":      {write{resource: podResource, object: handedOver, tier: "lax"}, "reserved-metadata"},
-		"one that comes with an update":   {write{resource: podResource, object: handedOver, old: plain, tier: "restricted"}, "reserved-metadata"},
-		"one that stays":                  {write{resource: podResource, object: handedOver, old: handedOver, tier: "restricted"}, ""},
-		"one that is taken back":          {write{resource: podResource, object: plain, old: handedOver, tier: "restricted"}, ""},
-		"a user's label beside ours":      {write{resource: podResource, object: strings.Replace(ours, "app: a", "app: b", 1), old: ours}, ""},
-		"a kubelet's status beside ours":  {write{user: "system:node:one", resource: "pods/status.v1.", object: ours, old: ours}, ""},
-		"our controller":                  {write{user: ourController, resource: podResource, object: ours}, ""},
-		"a controller of another release": {write{user: "system:serviceaccount:tenant:q7-blue-controller", resource: podResource, object: ours}, "reserved-metadata"},
-		"an administrator":                {write{may: "*", resource: podResource, object: ours}, ""},
-		"a restore tool with the right":   {write{may: "bypass backstop/labels", resource: podResource, object: ours}, ""},
-		"one with another right":          {write{may: "bypass backstop/pods", resource: podResource, object: ours}, "reserved-metadata"},
+		"a Deployment's, where the controller manager has one identity": {
+			write{user: controllerManager, resource: podResource, object: ours}, "reserved-metadata",
+		},
+		"the controller manager marks a Pod": {write{user: controllerManager, resource: "pods/status.v1.", object: ours, old: plain}, ""},
+		"a label that changes":               {write{resource: podResource, object: labelled("Pod", keys.SandboxNameHash, "1"), old: ours}, "reserved-metadata"},
+		"a label that is taken off":          {write{resource: podResource, object: plain, old: ours}, "reserved-metadata"},
+		"a label that appears":               {write{resource: podResource, object: ours, old: plain}, "reserved-metadata"},
+		"a label by way of the status":       {write{resource: "pods/status.v1.", object: ours, old: plain}, "reserved-metadata"},
+		"all labels taken off":               {write{resource: podResource, object: meta("Pod", "", ""), old: ours}, "reserved-metadata"},
+		"a label of the user's own":          {write{resource: podResource, object: plain}, ""},
+		"a domain that looks like ours":      {write{resource: podResource, object: labelled("Pod", "notagents.x-k8s.io/a", "x")}, ""},
+		"no label at all":                    {write{resource: podResource, object: meta("Pod", "", "")}, ""},
+		"a hand-over by its user":            {write{resource: podResource, object: handedOver}, ""},
+		"one in a tier that allows it":       {write{resource: podResource, object: handedOver, tier: "trusted"}, ""},
+		"one in a tier that refuses it":      {write{resource: podResource, object: handedOver, tier: "restricted"}, "reserved-metadata"},
+		"one in a tier that is none":         {write{resource: podResource, object: handedOver, tier: "lax"}, "reserved-metadata"},
+		"one that comes with an update":      {write{resource: podResource, object: handedOver, old: plain, tier: "restricted"}, "reserved-metadata"},
+		"one that stays":                     {write{resource: podResource, object: handedOver, old: handedOver, tier: "restricted"}, ""},
+		"one that is taken back":             {write{resource: podResource, object: plain, old: handedOver, tier: "restricted"}, ""},
+		"a user's label beside ours":         {write{resource: podResource, object: strings.Replace(ours, "app: a", "app: b", 1), old: ours}, ""},
+		"a kubelet's status beside ours":     {write{user: "system:node:one", resource: "pods/status.v1.", object: ours, old: ours}, ""},
+		"our controller":                     {write{user: ourController, resource: podResource, object: ours}, ""},
+		"a controller of another release":    {write{user: "system:serviceaccount:tenant:q7-blue-controller", resource: podResource, object: ours}, "reserved-metadata"},
+		"an administrator":                   {write{may: "*", resource: podResource, object: ours}, ""},
+		"a restore tool with the right":      {write{may: "bypass backstop/labels", resource: podResource, object: ours}, ""},
+		"one with another right":             {write{may: "bypass backstop/pods", resource: podResource, object: ours}, "reserved-metadata"},
 	})
 }
 
@@ -192,6 +198,11 @@ func TestTheBackstopKnowsTheTableOfKeys(t *testing.T) {
 			for _, key := range reserved {
 				t.Run(fmt.Sprintf("%s %s of a %s", form, key, kind), func(t *testing.T) {
 					value := validValue(key, now)
+					if other := "x-" + value; isListed(key) {
+						if got := refusals(t, policies, write{user: "ann", resource: resource, object: meta(kind, fmt.Sprintf(", %s: {%s: %q}", member, key, other), "")}); len(got) == 0 {
+							t.Errorf("the backstop takes %q", other)
+						}
+					}
 					object := meta(kind, fmt.Sprintf(", %s: {%s: %q}", member, key, value), "")
 					allowed := keys.CheckUser(form, key, value, keys.Subject{Kind: kind, Name: "one", User: "ann", Now: now}) == nil
 					got := refusals(t, policies, write{user: "ann", resource: resource, object: object, old: meta(kind, "", "")})
@@ -206,6 +217,11 @@ func TestTheBackstopKnowsTheTableOfKeys(t *testing.T) {
 			}
 		}
 	}
+}
+
+// isListed says whether users may write only some values of a key.
+func isListed(key string) bool {
+	return slices.ContainsFunc(keys.UserKeys(), func(k keys.Key) bool { return k.Name == key && len(k.Values) > 0 })
 }
 
 func validValue(key string, now time.Time) string {
@@ -225,22 +241,23 @@ func TestOwnersOfWhatASandboxMakes(t *testing.T) {
 	pod, plain := owned("Pod", sandbox), meta("Pod", "", "")
 	moved := strings.Replace(pod, "uid: u", "uid: v", 1)
 	checkGuards(t, map[string]guard{
-		"a Pod":                         {write{resource: podResource, object: pod}, "forged-owner"},
-		"a Pod that gets the owner":     {write{resource: podResource, object: pod, old: plain}, "forged-owner"},
-		"a Pod that gets another one":   {write{resource: podResource, object: moved, old: pod}, "forged-owner"},
-		"by way of the status":          {write{resource: "pods/status.v1.", object: pod, old: plain}, "forged-owner"},
-		"a Service":                     {write{resource: "services.v1.", object: owned("Service", sandbox)}, "forged-owner"},
-		"a volume claim":                {write{resource: "persistentvolumeclaims.v1.", object: owned("PersistentVolumeClaim", sandbox)}, "forged-owner"},
-		"a Pod of a claim's":            {write{resource: podResource, object: owned("Pod", "apiVersion: extensions.agents.x-k8s.io/v1beta1, kind: SandboxClaim, controller: true")}, "forged-owner"},
-		"an owner that stays":           {write{resource: podResource, object: pod, old: pod}, ""},
-		"an owner of the user's":        {write{resource: podResource, object: owned("Pod", "apiVersion: apps/v1, kind: ReplicaSet, controller: true")}, ""},
-		"one that controls nothing":     {write{resource: podResource, object: owned("Pod", "apiVersion: agents.x-k8s.io/v1beta1, kind: Sandbox")}, ""},
-		"no owner":                      {write{resource: podResource, object: plain}, ""},
-		"our controller":                {write{user: ourController, resource: podResource, object: pod}, ""},
-		"the garbage collector":         {write{user: garbageCollector, resource: podResource, object: pod, old: plain}, ""},
-		"an administrator":              {write{may: "*", resource: podResource, object: pod}, ""},
-		"a restore tool with the right": {write{may: "bypass backstop/owners", resource: podResource, object: pod}, ""},
-		"one with another right":        {write{may: "bypass backstop/labels", resource: podResource, object: pod}, "forged-owner"},
+		"a Pod":                                       {write{resource: podResource, object: pod}, "forged-owner"},
+		"a Pod that gets the owner":                   {write{resource: podResource, object: pod, old: plain}, "forged-owner"},
+		"a Pod that gets another one":                 {write{resource: podResource, object: moved, old: pod}, "forged-owner"},
+		"by way of the status":                        {write{resource: "pods/status.v1.", object: pod, old: plain}, "forged-owner"},
+		"a Service":                                   {write{resource: "services.v1.", object: owned("Service", sandbox)}, "forged-owner"},
+		"a volume claim":                              {write{resource: "persistentvolumeclaims.v1.", object: owned("PersistentVolumeClaim", sandbox)}, "forged-owner"},
+		"a Pod of a claim's":                          {write{resource: podResource, object: owned("Pod", "apiVersion: extensions.agents.x-k8s.io/v1beta1, kind: SandboxClaim, controller: true")}, "forged-owner"},
+		"an owner that stays":                         {write{resource: podResource, object: pod, old: pod}, ""},
+		"an owner of the user's":                      {write{resource: podResource, object: owned("Pod", "apiVersion: apps/v1, kind: ReplicaSet, controller: true")}, ""},
+		"one that controls nothing":                   {write{resource: podResource, object: owned("Pod", "apiVersion: agents.x-k8s.io/v1beta1, kind: Sandbox")}, ""},
+		"no owner":                                    {write{resource: podResource, object: plain}, ""},
+		"our controller":                              {write{user: ourController, resource: podResource, object: pod}, ""},
+		"the garbage collector":                       {write{user: garbageCollector, resource: podResource, object: pod, old: plain}, ""},
+		"a Pod that a controller of Kubernetes makes": {write{user: controllerManager, resource: podResource, object: pod}, "forged-owner"},
+		"an administrator":                            {write{may: "*", resource: podResource, object: pod}, ""},
+		"a restore tool with the right":               {write{may: "bypass backstop/owners", resource: podResource, object: pod}, ""},
+		"one with another right":                      {write{may: "bypass backstop/labels", resource: podResource, object: pod}, "forged-owner"},
 	})
 }
 

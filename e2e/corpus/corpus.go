@@ -102,6 +102,9 @@ type Case struct {
 	Values string
 	// Offline says why no apiserver can be asked; empty when one can.
 	Offline string
+	// Unguarded says why the apiserver's own policies hold none of the rules of metadata and
+	// owners that refuse it; empty when they hold them all.
+	Unguarded string
 	// Evasions are those of Evasions that it tries.
 	Evasions []string
 	// Documents are the states of the object, at least one.
@@ -201,7 +204,7 @@ func (c *Case) comment(line string) error {
 		return nil
 	}
 	texts := map[string]*string{
-		"namespace": &c.Namespace, "user": &c.User, "values": &c.Values, "offline": &c.Offline,
+		"namespace": &c.Namespace, "user": &c.User, "values": &c.Values, "offline": &c.Offline, "unguarded": &c.Unguarded,
 	}
 	lists := map[string]*[]Finding{"expect": &c.Denials, "warn": &c.Warnings}
 	switch {

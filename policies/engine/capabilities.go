@@ -23,7 +23,7 @@ var allowedBuiltins = slices.Concat(
 	[]string{ // Operators and what the compiler makes of syntax.
 		"and", "assign", "div", "eq", "equal", "gt", "gte", "lt", "lte", "minus", "mul", "neq", "or",
 		"plus", "rem", "internal.member_2", "internal.member_3", "internal.print",
-		"internal.template_string", "print", "set_diff",
+		"internal.template_string", "print", "set_diff", sized.Name,
 	},
 	[]string{ // Numbers and aggregates.
 		"abs", "ceil", "count", "floor", "format_int", "max", "min", "product", "round", "sort", "sum",
@@ -68,11 +68,12 @@ func capabilities() *ast.Capabilities {
 	return caps
 }
 
-// newCompiler returns a compiler for rules. Capabilities are set here, since those given to a
-// query are ignored once it has a compiler.
-func newCompiler() *ast.Compiler {
+// newCompiler returns a compiler for rules, which bounds what the files of others than us compose. Capabilities are
+// set here, since those given to a query are ignored once it has a compiler.
+func newCompiler(ofOthers ...string) *ast.Compiler {
 	return ast.NewCompiler().
 		WithCapabilities(capabilities()).
 		WithStrict(true).
-		WithEnablePrintStatements(false)
+		WithEnablePrintStatements(false).
+		WithStageAfterID(ast.StageCheckRecursion, sizing(ofOthers))
 }

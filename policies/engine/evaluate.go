@@ -154,7 +154,10 @@ func (e *Engine) found(ctx context.Context, s *set, p *program, req request) []F
 	return findings
 }
 
-var errTimeout = errors.New("it did not finish in time")
+var (
+	errTimeout = errors.New("it did not finish in time")
+	errPanic   = errors.New("it panicked")
+)
 
 type outcome struct {
 	findings []Finding
@@ -170,43 +173,61 @@ func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, req 
 	if err != nil {
 		return nil, err
 	}
-	stop := topdown.NewCancel()
-	done := make(chan outcome, 1)
-	go func() {
+	o, err := attempt(ctx, e.grace, func(a *account) outcome {
 		defer leave()
-		// Cancellation is by stop: a context that can end would cost another goroutine.
-		done <- evaluate(context.WithoutCancel(ctx), j, req, stop)
+		// Cancellation is by the account: a context that can end would cost another goroutine.
+		return evaluate(context.WithoutCancel(ctx), j, req, a)
+	})
+	switch {
+	case errors.Is(err, errTimeout) && whole.Err() == nil:
+		return nil, errRunaway
+	case err != nil:
+		return nil, err
+	}
+	return o.findings, o.err
+}
+
+// attempt gives a query the time until the context ends, and the grace to notice that. One that does not is left
+// behind; a panic within it is an error.
+func attempt[T any](ctx context.Context, grace time.Duration, query func(*account) T) (T, error) {
+	type ending struct {
+		result T
+		err    error
+	}
+	a, done := &account{}, make(chan ending, 1)
+	go func() {
+		var end ending
+		defer func() {
+			if reason := recover(); reason != nil {
+				end.err = fmt.Errorf("%w: %v", errPanic, reason)
+			}
+			done <- end
+		}()
+		end.result = query(a)
 	}()
 	select {
-	case o := <-done:
-		return o.findings, o.err
+	case end := <-done:
+		return end.result, end.err
 	case <-ctx.Done():
 	}
-	stop.Cancel()
-	grace, release := context.WithTimeout(context.WithoutCancel(ctx), e.grace)
+	a.Cancel()
+	left, release := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer release()
 	select {
 	case <-done:
-	case <-grace.Done():
+	case <-left.Done():
 	}
-	if whole.Err() == nil {
-		return nil, errRunaway
-	}
-	return nil, errTimeout
+	var none T
+	return none, errTimeout
 }
 
-// evaluate runs the query; a panic within it is an error.
-func evaluate(ctx context.Context, j judgement, req request, stop topdown.Cancel) (o outcome) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			o = outcome{err: fmt.Errorf("it panicked: %v", reason)}
-		}
-	}()
+// evaluate runs the query.
+func evaluate(ctx context.Context, j judgement, req request, a *account) (o outcome) {
 	var builtinErrors []topdown.Error
 	results, err := j.query.Eval(withDocuments(ctx, req.documents),
 		rego.EvalParsedInput(ast.LazyObject(req.fields)),
 		rego.EvalTime(req.now),
-		rego.EvalExternalCancel(stop),
+		rego.EvalExternalCancel(a),
 		rego.EvalBuiltinErrorList(&builtinErrors),
 	)
 	if err != nil {

@@ -4,11 +4,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
-	"math"
-	"regexp"
-	"strconv"
-	"strings"
+	"slices"
+	"sync/atomic"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
@@ -23,114 +22,90 @@ const (
 	memberSize = 32
 	// mostDigits is of numbers.
 	mostDigits = 1 << 14
+	// mostInAll is what all calls of one run may make together, in bytes.
+	mostInAll = 32 << 20
+	// mostCompared is how often one call may look at a character; it cannot be cancelled either.
+	mostCompared = 1 << 28
+	// mostErrors is how many calls of one run may err.
+	mostErrors = 1000
 )
 
-// growing are the builtins that make something longer than what they are given, with an estimate of how long.
-var growing = map[string]func(operands []*ast.Term) float64{
-	"array.concat": together, "array.flatten": together, "base64.encode": together, "concat": together, "hex.encode": together,
-	"internal.template_string": together, "json.marshal": together, "urlquery.encode": together, "yaml.marshal": together,
-	"union": together, "or": together, "object.union": together, "strings.reverse": together, "upper": together, "lower": together,
-	"regex.replace": func(operands []*ast.Term) float64 {
-		return (length(operands[0]) + 1) * (length(operands[2]) + 1)
-	},
-	"replace": func(operands []*ast.Term) float64 {
-		text, old := plain(operands[0]), plain(operands[1])
-		return length(operands[0]) + float64(strings.Count(text, old))*length(operands[2])
-	},
-	"sprintf": func(operands []*ast.Term) float64 {
-		format, longest := plain(operands[0]), 0.0
-		if arguments, ok := operands[1].Value.(*ast.Array); ok {
-			for i := range arguments.Len() {
-				longest = max(longest, length(arguments.Elem(i)))
-			}
-		}
-		if padded.MatchString(format) {
-			longest = max(longest, mostPadding)
-		}
-		return float64(len(format)) + float64(strings.Count(format, "%"))*longest
-	},
-}
-
-// padded are formats that make a text as long as they say; Go takes widths up to a million.
-var padded = regexp.MustCompile(`[0-9]{4}|\*`)
-
-const mostPadding = 1e6
-
-// computing are the builtins that compute with numbers.
-var computing = []string{
-	"abs", "ceil", "div", "floor", "format_int", "max", "min", "minus", "mul", "plus", "product", "rem", "round", "sum", "to_number",
-}
-
 func init() {
-	for name, estimate := range growing {
-		bound(name, estimate, mostText)
-	}
-	for _, name := range computing {
-		bound(name, together, mostDigits)
-	}
-}
-
-// bound makes a call of the builtin an error that would make more than so much.
-func bound(name string, estimate func([]*ast.Term) float64, most float64) {
-	inner := topdown.GetBuiltin(name)
-	topdown.RegisterBuiltinFunc(name, func(call topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
-		if size := estimate(operands); size > most {
-			return fmt.Errorf("it would make %.0f characters, at most %.0f are allowed", size, most)
+	ast.RegisterBuiltin(sized)
+	topdown.RegisterBuiltinFunc(sized.Name, returnSized)
+	for _, name := range allowedBuiltins {
+		if inner := topdown.GetBuiltin(name); inner != nil {
+			topdown.RegisterBuiltinFunc(name, limitOf(name).around(inner))
+			// Without its context a call knows no account.
+			ast.BuiltinMap[name].CanSkipBctx = false
 		}
-		return inner(call, operands, iter)
-	})
-}
-
-func together(operands []*ast.Term) float64 {
-	sum := 0.0
-	for _, operand := range operands {
-		sum += length(operand)
 	}
-	return sum
 }
 
-// length is that of a text, the digits of a number, and of a collection that of all members.
-func length(term *ast.Term) float64 {
-	switch value := term.Value.(type) {
-	case ast.String:
-		return float64(len(value))
-	case ast.Number:
-		return digits(string(value))
-	case *ast.Array:
-		sum := 0.0
-		for i := range value.Len() {
-			sum += memberSize + length(value.Elem(i))
+// limit is how much a call of a builtin may make and compare; without an estimate it is little.
+type limit struct {
+	estimate func(operands []*ast.Term) float64
+	most     float64
+	compares func(operands []*ast.Term) float64
+}
+
+func limitOf(name string) limit {
+	if slices.Contains(computing, name) {
+		return limit{estimate: together, most: mostDigits}
+	}
+	return limit{growing[name], mostText, comparing[name]}
+}
+
+// around makes a call of the builtin an error that would make more than that, and ends a run that made too much in
+// all, or has too many errors: each is kept to its end.
+func (l limit) around(inner topdown.BuiltinFunc) topdown.BuiltinFunc {
+	return func(call topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
+		a, counted := call.Cancel.(*account)
+		err := l.check(a, operands)
+		if err == nil {
+			err = inner(call, operands, iter)
 		}
-		return sum
-	case ast.Set:
-		sum := 0.0
-		for _, member := range value.Slice() {
-			sum += memberSize + length(member)
+		if err == nil || !counted || errors.As(err, new(topdown.Halt)) {
+			return err
 		}
-		return sum
-	case ast.Object:
-		sum := 0.0
-		value.Foreach(func(key, member *ast.Term) { sum += memberSize + length(key) + length(member) })
-		return sum
-	default:
-		return 1
+		if a.errors++; a.errors > mostErrors {
+			return topdown.Halt{Err: err}
+		}
+		return err
 	}
 }
 
-// digits counts those that the number has when it is written out.
-func digits(number string) float64 {
-	mantissa, exponent, scientific := strings.Cut(strings.ToLower(number), "e")
-	if !scientific {
-		return float64(len(number))
+func (l limit) check(a *account, operands []*ast.Term) error {
+	if l.compares != nil && l.compares(operands) > mostCompared {
+		return fmt.Errorf("it would compare more than the %d characters that are allowed", mostCompared)
 	}
-	power, err := strconv.ParseFloat(exponent, 64)
-	if err != nil {
-		return math.Inf(1)
+	if l.estimate == nil {
+		return nil
 	}
-	return float64(len(mantissa)) + math.Abs(power)
+	size := l.estimate(operands)
+	if size > l.most {
+		return fmt.Errorf("it would make more than the %.0f characters that are allowed", l.most)
+	}
+	if a != nil && !a.take(size) {
+		return topdown.Halt{Err: fmt.Errorf("it made more than the %d characters that are allowed in all", mostInAll)}
+	}
+	return nil
 }
 
-func plain(term *ast.Term) string {
-	text, _ := term.Value.(ast.String)
-	return string(text)
+// account is what one run has made so far. It is what cancels the run too, since that is what each call is given.
+type account struct {
+	cancelled atomic.Bool
+	made      float64
+	errors    int
+}
+
+// Cancel ends the run with its next step.
+func (a *account) Cancel() { a.cancelled.Store(true) }
+
+// Cancelled says whether the run is to end.
+func (a *account) Cancelled() bool { return a.cancelled.Load() }
+
+func (a *account) take(size float64) bool {
+	a.made += size
+	return a.made <= mostInAll
 }

@@ -30,17 +30,24 @@ func doubling(times int, first, step string) engine.Module {
 func TestARuleCannotMakeMuchOfLittle(t *testing.T) {
 	const most = 128 << 20
 	cases := map[string]engine.Module{
-		"a text joined with itself":       doubling(40, `"0123456789"`, `concat("", [#, #])`),
-		"a text in a template":            doubling(40, `"0123456789"`, "$`{#}{#}`"),
-		"a text formatted twice":          doubling(40, `"0123456789"`, `sprintf("%s%s", [#, #])`),
-		"a text with all letters changed": doubling(10, `"aaaaaaaaaa"`, `replace(#, "a", "aaaaaaaaaa")`),
-		"a text with matches changed":     doubling(10, `"aaaaaaaaaa"`, `regex.replace(#, "a", "aaaaaaaaaa")`),
-		"a number padded":                 doubling(1, `"%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d"`, `sprintf(#, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1])`),
-		"an array joined with itself":     doubling(40, `[1, 2, 3]`, `array.concat(#, #)`),
-		"a text encoded again and again":  doubling(40, `"0123456789"`, `hex.encode(#)`),
-		"a number squared":                doubling(40, `12345678901234567890`, `# * #`),
-		"a product":                       doubling(40, `12345678901234567890`, `product([#, #])`),
-		"a number with a long exponent":   doubling(1, `1e29000`, `round(#)`),
+		"a text joined with itself":        doubling(40, `"0123456789"`, `concat("", [#, #])`),
+		"a text in a template":             doubling(40, `"0123456789"`, "$`{#}{#}`"),
+		"a text formatted twice":           doubling(40, `"0123456789"`, `sprintf("%s%s", [#, #])`),
+		"a text with all letters changed":  doubling(10, `"aaaaaaaaaa"`, `replace(#, "a", "aaaaaaaaaa")`),
+		"a text with matches changed":      doubling(10, `"aaaaaaaaaa"`, `regex.replace(#, "a", "aaaaaaaaaa")`),
+		"a number padded":                  doubling(1, `"%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d"`, `sprintf(#, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1])`),
+		"an array joined with itself":      doubling(40, `[1, 2, 3]`, `array.concat(#, #)`),
+		"a text encoded again and again":   doubling(40, `"0123456789"`, `hex.encode(#)`),
+		"a number squared":                 doubling(40, `12345678901234567890`, `# * #`),
+		"a product":                        doubling(40, `12345678901234567890`, `product([#, #])`),
+		"a number with a long exponent":    doubling(1, `1e29000`, `round(#)`),
+		"a text split":                     doubling(1, `replace(sprintf("%9999d", [1]), " ", sprintf("%99d", [1]))`, `split(#, "")`),
+		"a text split by nothing special":  doubling(1, `replace(sprintf("%9999d", [1]), " ", sprintf("%99d", [1]))`, "regex.split(`x?`, #)"),
+		"a text of JSON":                   doubling(1, `concat("", ["[0", replace(sprintf("%9999d", [1]), " ", replace(sprintf("%99d", [1]), " ", ",0")), "]"])`, `json.unmarshal(#)`),
+		"a text of YAML":                   doubling(1, `concat("", ["[0", replace(sprintf("%9999d", [1]), " ", replace(sprintf("%99d", [1]), " ", ",0")), "]"])`, `yaml.unmarshal(#)`),
+		"a patch that copies":              doubling(1, `{"a": 1}`, `json.patch(#, [`+strings.Repeat(`{"op": "copy", "from": "", "path": "/b"}, {"op": "copy", "from": "", "path": "/c"},`, 20)+`])`),
+		"a text without another's letters": doubling(1, `replace(sprintf("%9999d", [1]), " ", sprintf("%99d", [1]))`, `trim(#, replace(#, " ", "x"))`),
+		"an expression of a thousand":      doubling(1, `replace(sprintf("%60d", [1]), " ", "(a{1000}b)")`, `regex.match(#, #)`),
 	}
 	for name, module := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,6 +107,7 @@ func TestHostileModulesAreRefused(t *testing.T) {
 		"the input as a name":         {ruleFile("a", "input := 1\n\ndeny contains \"x\" if true\n"), "a.rego:12"},
 		"deny as a variable":          {ruleFile("a", "deny contains \"x\" if {\n\tdeny := 1\n\tdeny == 1\n}\n\nf(input) := input\n"), "a.rego:1"},
 		"an expression of no grammar": {ruleFile("a", "deny contains \"x\" if regex.match(`(((`, input.kind)\n\nx contains 1 if y\n"), "unsafe"},
+		"two patterns that meet":      {ruleFile("a", "deny contains a if {\n\t[a, input.kind] = [\"x\", b]\n\tb == input.kind\n}\n"), "a.rego:13: rego_compile_error: both sides take something apart"},
 		"a bomb of aliases":           {extra("a.rego", strings.Replace(header("a", "Deny"), "# custom:\n", "# custom:\n"+bomb(), 1)+"deny contains \"x\" if true\n"), "a.rego"},
 		"text that is not UTF-8":      {ruleFile("a", "deny contains \"\xff\xfe\" if true\n"), "a.rego"},
 		"a zero byte":                 {ruleFile("a", "deny contains \"\x00\" if true\n"), "a.rego"},
@@ -122,7 +130,7 @@ func TestHostileModulesAreRefused(t *testing.T) {
 // the memory or the time of the other rules.
 func TestHugeExpressions(t *testing.T) {
 	const most = 256 << 20
-	words := make([]string, 20000)
+	words := make([]string, 2000)
 	for i := range words {
 		words[i] = fmt.Sprintf("word%d", i)
 	}
@@ -134,7 +142,8 @@ func TestHugeExpressions(t *testing.T) {
 		"repeats within repeats":         {`((a{100}){100}){100}`, "a", "regex.match"},
 		"a repeat beyond what is served": {`a{100000}`, "a", "regex.match"},
 		"brackets without end":           {strings.Repeat("(", 50000), "a", "regex.match"},
-		"one of twenty thousand words":   {"^(" + strings.Join(words, "|") + ")$", "word19999", "it matches"},
+		"one of two thousand words":      {"^(" + strings.Join(words, "|") + ")$", "word1999", "it matches"},
+		"one of all letters many times":  {strings.Repeat("[a-z]{1000}", 50), "a", "are allowed"},
 		"repeats that others backtrack":  {`^(x+x+)+y`, strings.Repeat("x", 200000) + "y", "it matches"},
 		"repeats without a match":        {`^(x+x+)+y`, strings.Repeat("x", 200000), "it does not"},
 	}
@@ -155,6 +164,16 @@ func TestHugeExpressions(t *testing.T) {
 				t.Errorf("it took %d MB, want at most %d", cost>>20, most>>20)
 			}
 		})
+	}
+}
+
+// Neither does one of the other language of patterns.
+func TestGlobsDoNotBacktrack(t *testing.T) {
+	e := newEngine(t, engine.WithBudget(8*time.Second, time.Second))
+	body := fmt.Sprintf("deny contains \"it does not\" if not glob.match(%q, null, %q)\n", strings.Repeat("*a", 30)+"b", strings.Repeat("a", 2000))
+	loadAlone(t, e, ruleFile("a", body))
+	if d := e.Evaluate(context.Background(), requestOf(t)); !strings.Contains(show(t, d), "it does not") || len(failuresOf(d)) > 0 {
+		t.Errorf("got %.500s", show(t, d))
 	}
 }
 

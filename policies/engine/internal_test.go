@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
-	"github.com/open-policy-agent/opa/v1/topdown"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/pod-security-admission/policy"
 )
@@ -213,8 +212,8 @@ func CostsAlone(t *testing.T, e *Engine, of func(kind string) Input) map[string]
 				t.Fatal(err)
 			}
 			req := request{variant: &on, fields: fields, documents: documents{parameters: v.parameters, known: v.known, stock: &stock{}}}
-			found := evaluate(context.Background(), j, req, topdown.NewCancel())
-			cost := testing.AllocsPerRun(10, func() { evaluate(context.Background(), j, req, topdown.NewCancel()) })
+			found := evaluate(context.Background(), j, req, &account{})
+			cost := testing.AllocsPerRun(10, func() { evaluate(context.Background(), j, req, &account{}) })
 			costs[id] = Cost{max(costs[id].Allocations, cost), max(costs[id].Findings, len(found.findings))}
 		}
 	}

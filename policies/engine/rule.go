@@ -84,7 +84,7 @@ func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	compiler := newCompiler().WithSchemas(types)
+	compiler := newCompiler(m.file()).WithSchemas(types)
 	if compiler.Compile(modules); compiler.Failed() {
 		return nil, explain(m, compiler.Errors)
 	}

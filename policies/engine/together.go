@@ -57,7 +57,7 @@ func compileTogether(helpers map[string]*ast.Module, rules map[string]*rule, com
 			modules[togetherRoot+"/"+strings.ToLower(kind)] = m
 		}
 	}
-	whole := newCompiler().WithStrict(false)
+	whole := newCompiler(ofOthers(rules)...).WithStrict(false)
 	if whole.Compile(modules); whole.Failed() {
 		return nil, whole.Errors
 	}

@@ -88,6 +88,7 @@ func registerDecisionLog(log *engine.DecisionLog, registry prometheus.Registerer
 	return errors.Join(
 		counter("agent_sandbox_decision_log_dropped_total", "Decisions that found no place in the queue of the decision log.", log.Dropped),
 		counter("agent_sandbox_decision_log_failed_total", "Decisions that could not be written to the decision log.", log.Failed),
+		counter("agent_sandbox_decision_log_withheld_total", "Decisions that were logged without their input and texts, because the mask failed.", log.Withheld),
 	)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
@@ -73,6 +74,33 @@ func TestDecisionsAreLoggedMaskedToAFile(t *testing.T) {
 	}
 	if line.Digest != d.Digest || !line.Result.Denied || len(line.Erased) != 1 || strings.Contains(string(data), "hunter2") || !strings.Contains(string(data), "privileged") {
 		t.Errorf("logged: %s", data)
+	}
+}
+
+func TestLinesOfAMaskThatFailsAreCounted(t *testing.T) {
+	dir, registry := t.TempDir(), prometheus.NewRegistry()
+	mask := filepath.Join(dir, "mask.rego")
+	if err := os.WriteFile(mask, []byte("package system.log\n\nmask contains \"/input\" if to_number(input.input.user.username) > 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := DecisionLogOptions{Destination: filepath.Join(dir, "decisions"), Sample: 1, Mask: mask}
+	log, err := openDecisionLog(t.Context(), o, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := engine.New(engine.WithDecisionLog(log.DecisionLog))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules.Evaluate(t.Context(), engine.Input{Operation: "CREATE", Kind: engine.KindSandbox, User: engine.UserInfo{Username: "ann"}})
+	log.Close()
+	want := `
+		# HELP agent_sandbox_decision_log_withheld_total Decisions that were logged without their input and texts, because the mask failed.
+		# TYPE agent_sandbox_decision_log_withheld_total counter
+		agent_sandbox_decision_log_withheld_total 1
+	`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "agent_sandbox_decision_log_withheld_total"); err != nil {
+		t.Error(err)
 	}
 }
 

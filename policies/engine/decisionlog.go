@@ -27,6 +27,8 @@ type DecisionLog struct {
 	closing sync.Once
 	dropped atomic.Uint64
 	failed  atomic.Uint64
+	// withheld are those whose mask failed.
+	withheld atomic.Uint64
 }
 
 // DecisionLogOptions say what is written and where.
@@ -53,10 +55,13 @@ type line struct {
 	DecisionID string    `json:"decision_id"`
 	Timestamp  time.Time `json:"timestamp"`
 	Digest     string    `json:"policy_digest"`
-	Input      lineInput `json:"input"`
-	Result     result    `json:"result"`
+	// Input is nil when the mask failed.
+	Input  *lineInput `json:"input,omitempty"`
+	Result result     `json:"result"`
 	// LatencyMS is how long the decision took, in milliseconds.
 	LatencyMS float64 `json:"latency_ms"`
+	// MaskError says why the mask failed.
+	MaskError string `json:"mask_error,omitempty"`
 }
 
 type lineInput struct {
@@ -108,8 +113,11 @@ func WithDecisionLog(l *DecisionLog) Option {
 	return func(e *Engine) { e.log = l }
 }
 
-// Dropped counts the decisions that found no place in the queue, Failed those that could not be written.
+// Dropped counts the decisions that found no place in the queue.
 func (l *DecisionLog) Dropped() uint64 { return l.dropped.Load() }
+
+// Withheld counts those that were written without what the mask, which failed, would have hidden.
+func (l *DecisionLog) Withheld() uint64 { return l.withheld.Load() }
 
 // Failed counts the decisions that could not be written.
 func (l *DecisionLog) Failed() uint64 { return l.failed.Load() }
@@ -177,7 +185,7 @@ func (l *DecisionLog) encode(e entry) ([]byte, error) {
 	name, _ := objectAt(e.in.Object, "metadata")["name"].(string)
 	written := line{
 		DecisionID: e.in.ID, Timestamp: e.in.Now.UTC(), Digest: e.decision.Digest,
-		Input: lineInput{
+		Input: &lineInput{
 			Operation: e.in.Operation, Kind: e.in.Kind, Source: e.in.Source, Namespace: e.in.Namespace.Name, Name: name,
 			Tier: e.in.TierName, User: lineUser(e.in.User), DryRun: e.in.DryRun,
 		},
@@ -190,5 +198,23 @@ func (l *DecisionLog) encode(e entry) ([]byte, error) {
 		return json.Marshal(written)
 	}
 	written.Input.Object = e.in.Object
-	return l.options.Mask.apply(written)
+	data, err := l.options.Mask.apply(written)
+	if err == nil {
+		return data, nil
+	}
+	l.withheld.Add(1)
+	return json.Marshal(written.withheld(err))
+}
+
+// withheld is the line with nothing that came with the request: what it is about, and which rules say what.
+func (l line) withheld(reason error) line {
+	l.Input, l.MaskError = nil, reason.Error()
+	findings := make([]Finding, len(l.Result.Findings))
+	for i, f := range l.Result.Findings {
+		findings[i] = Finding{
+			Rule: f.Rule, Severity: f.Severity, Enforcement: f.Enforcement, Failure: f.Failure, Omits: f.Omits, Message: "withheld: the mask failed",
+		}
+	}
+	l.Result.Findings = findings
+	return l
 }

@@ -129,6 +129,62 @@ func TestAMaskThatFailsShowsNothing(t *testing.T) {
 	}
 }
 
+// What a mask, which then fails, would have hidden is not in the line, not even in the reason.
+func TestAMaskThatFailsTellsNoValue(t *testing.T) {
+	const secret = "s3cret"
+	of := "some e in input.input.object.spec.podTemplate.spec.containers[0].env"
+	for name, tc := range map[string]struct{ body, reason string }{
+		"an error about a value":    {"mask contains \"/input\" if {\n\t" + of + "\n\tto_number(e.value) > 1\n}", "eval_builtin_error at mask.rego:"},
+		"a path made of a value":    {"mask contains e.value if {\n\t" + of + "\n}", "the mask has something else"},
+		"an object made of a value": {"mask contains {\"op\": e.value} if {\n\t" + of + "\n}", "the mask has something else"},
+		"two values for one name":   {"mask contains v\n\nv := e.value if {\n\t" + of + "\n}\n\nv := \"/input\"", "eval_conflict_error at mask.rego:"},
+		"more than it may make":     {"mask contains x if {\n\t" + of + "\n\tx := replace(sprintf(\"%9999d\", [1]), \" \", sprintf(\"%9999s\", [e.value]))\n}", "eval_builtin_error at mask.rego:"},
+		"a builtin that panics":     {"mask contains \"/input\" if test.panic(input.input.object.spec.podTemplate.spec.containers[0].env[0].value)", "it panicked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := logged(t, engine.DecisionLogOptions{Mask: mask(t, tc.body)}, secretive(t))[0]
+			reason, _ := l["mask_error"].(string)
+			if text := show(t, l); strings.Contains(text, secret) || strings.Contains(text, "workspace") || l["input"] != nil || !strings.Contains(reason, tc.reason) {
+				t.Errorf("want a line without values because %q, got %s", tc.reason, text)
+			}
+			result := l["result"].(map[string]any)
+			if result["denied"] != true || len(result["findings"].([]any)) != 3 || l["decision_id"] != "request-1" {
+				t.Errorf("which rules denied what is gone: %s", show(t, l))
+			}
+		})
+	}
+}
+
+// A mask that does not end holds up its line for a moment, a few times, and no decision.
+func TestAMaskThatHangsIsLeftBehind(t *testing.T) {
+	within(t, func(t *testing.T, h *engine.Hold) {
+		var out bytes.Buffer
+		log, err := engine.NewDecisionLog(engine.DecisionLogOptions{Writer: &out, Mask: mask(t, "mask contains \"/input/object\" if test.hold(\"a\")\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := newEngine(t, engine.WithDecisionLog(log))
+		load(t, e, "")
+		begun := time.Now()
+		for range 5 {
+			e.Evaluate(context.Background(), secretive(t))
+		}
+		if took := time.Since(begun); took > 0 || log.Dropped() > 0 {
+			t.Errorf("the decisions took %s, and %d lines were dropped", took, log.Dropped())
+		}
+		log.Close()
+		if took := time.Since(begun); took > 2*time.Second || h.Calls() != 3 || log.Withheld() != 5 {
+			t.Errorf("%d calls held the log up for %s, and %d lines are withheld, want three, less than two seconds, and all", h.Calls(), took, log.Withheld())
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 5 || strings.Contains(out.String(), "s3cret") || !strings.Contains(lines[0], "it did not finish in time") ||
+			!strings.Contains(lines[4], "3 times in a row and is not run any more") {
+			t.Errorf("lines: %s", out.String())
+		}
+		h.Release()
+	})
+}
+
 func TestMasksThatAreNone(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"No Rego":                  {"package system.log\nmask contains", "mask.rego"},

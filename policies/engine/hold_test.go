@@ -17,6 +17,9 @@ import (
 // whoever cancels what.
 const holdBuiltin = "test.hold"
 
+// panicBuiltin is one too, test.panic(reason).
+const panicBuiltin = "test.panic"
+
 // holds are those of running tests, by name.
 var holds sync.Map
 
@@ -28,7 +31,11 @@ func init() {
 		}
 		return iter(ast.InternedTerm(true))
 	})
-	allowedBuiltins = append(allowedBuiltins, holdBuiltin)
+	ast.RegisterBuiltin(&ast.Builtin{Name: panicBuiltin, Decl: types.NewFunction(types.Args(types.S), types.B)})
+	topdown.RegisterBuiltinFunc(panicBuiltin, func(_ topdown.BuiltinContext, operands []*ast.Term, _ func(*ast.Term) error) error {
+		panic(plain(operands[0]))
+	})
+	allowedBuiltins = append(allowedBuiltins, holdBuiltin, panicBuiltin)
 }
 
 // Hold keeps what calls test.hold with its name.

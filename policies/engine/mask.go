@@ -6,13 +6,17 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
 // Mask hides parts of the decision log by the contract of OPA: data.system.log.mask is a set of paths, each
@@ -20,6 +24,8 @@ import (
 // pointers below /input and /result.
 type Mask struct {
 	query rego.PreparedEvalQuery
+	// late counts how often in a row it did not finish in time.
+	late atomic.Int32
 }
 
 // maskOperation is one member of the set.
@@ -42,7 +48,7 @@ func NewMask(ctx context.Context, file string, content []byte) (*Mask, error) {
 	if !slices.ContainsFunc(parsed.Rules, func(r *ast.Rule) bool { return r.Head.Name == "mask" && r.Head.RuleKind() == ast.MultiValue }) {
 		return nil, fmt.Errorf("%s: no rule mask; write: mask contains path if { ... }", file)
 	}
-	compiler := newCompiler()
+	compiler := newCompiler(file)
 	if compiler.Compile(map[string]*ast.Module{file: parsed}); compiler.Failed() {
 		return nil, explain(m, compiler.Errors)
 	}
@@ -55,22 +61,52 @@ func NewMask(ctx context.Context, file string, content []byte) (*Mask, error) {
 	return &Mask{query: query}, nil
 }
 
-// apply returns the line with what the mask hides hidden, and what that was under erased and masked. If the mask
-// fails, nothing of the input is shown.
+// Limits of a mask. It has a time of its own, since no request waits for it.
+const (
+	maskBudget = 500 * time.Millisecond
+	maskGrace  = 100 * time.Millisecond
+)
+
+// apply returns the line with what the mask hides hidden, and what that was under erased and masked. An error says
+// nothing of what the line has.
 func (m *Mask) apply(written line) ([]byte, error) {
+	if m.late.Load() >= quarantineAfter {
+		return nil, fmt.Errorf("it did not finish in time %d times in a row and is not run any more until the next start", quarantineAfter)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), maskBudget)
+	defer cancel()
+	masked, err := attempt(ctx, maskGrace, func(a *account) maskedLine {
+		data, err := m.hide(written, a)
+		return maskedLine{data, err}
+	})
+	if errors.Is(err, errTimeout) {
+		m.late.Add(1)
+		return nil, err
+	}
+	m.late.Store(0)
+	if err != nil {
+		return nil, errPanic
+	}
+	return masked.data, masked.err
+}
+
+type maskedLine struct {
+	data []byte
+	err  error
+}
+
+func (m *Mask) hide(written line, a *account) ([]byte, error) {
 	var event map[string]any
 	data, err := json.Marshal(written)
 	if err != nil {
-		return nil, err
+		return nil, errNoLine
 	}
 	if err := json.Unmarshal(data, &event); err != nil {
-		return nil, err
+		return nil, errNoLine
 	}
-	operations, err := m.operations(event)
+	operations, err := m.operations(event, a)
 	if err != nil {
-		delete(event, "input")
-		event["mask_error"] = err.Error()
-		return json.Marshal(event)
+		return nil, err
 	}
 	var erased, masked []string
 	for _, operation := range operations {
@@ -91,33 +127,49 @@ func (m *Mask) apply(written line) ([]byte, error) {
 	return json.Marshal(event)
 }
 
-func (m *Mask) operations(event map[string]any) ([]maskOperation, error) {
-	results, err := m.query.Eval(context.Background(), rego.EvalInput(event))
+// Errors of a mask tell no values: those are what it would have hidden.
+var (
+	errNoLine    = errors.New("the decision cannot be written")
+	errNoSet     = errors.New("the mask is not a set")
+	errOperation = errors.New("the mask has something else than paths below /input or /result and objects with op (remove or upsert), path and value")
+)
+
+func (m *Mask) operations(event map[string]any, a *account) ([]maskOperation, error) {
+	results, err := m.query.Eval(context.Background(), rego.EvalInput(event), rego.EvalExternalCancel(a))
 	if err != nil {
-		return nil, fmt.Errorf("evaluate the mask: %w", err)
+		return nil, withoutValues(err)
 	}
 	if len(results) == 0 {
 		return nil, nil
 	}
 	members, ok := results[0].Expressions[0].Value.([]any)
 	if !ok {
-		return nil, fmt.Errorf("the mask is %T, not a set", results[0].Expressions[0].Value)
+		return nil, errNoSet
 	}
 	var operations []maskOperation
 	for _, member := range members {
 		operation := maskOperation{Op: "remove"}
 		if text, ok := member.(string); ok {
 			operation.Path = text
-		} else if err := decodeStrictly(member, &operation); err != nil {
-			return nil, fmt.Errorf("the mask has %s%w", textOf(member), err)
+		} else if decodeStrictly(member, &operation) != nil {
+			return nil, errOperation
 		}
 		below := strings.HasPrefix(operation.Path, "/input") || strings.HasPrefix(operation.Path, "/result")
 		if !below || (operation.Op != "remove" && operation.Op != "upsert") {
-			return nil, fmt.Errorf("the mask has %s; write a path below /input or /result, or op (remove or upsert), path and value", textOf(member))
+			return nil, errOperation
 		}
 		operations = append(operations, operation)
 	}
 	return operations, nil
+}
+
+// withoutValues says where the mask failed, and how.
+func withoutValues(err error) error {
+	var failed *topdown.Error
+	if errors.As(err, &failed) && failed.Location != nil {
+		return fmt.Errorf("%s at %s:%d", failed.Code, failed.Location.File, failed.Location.Row)
+	}
+	return errors.New("the mask cannot be evaluated")
 }
 
 // change does the operation if its path leads somewhere.

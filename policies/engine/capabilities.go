@@ -23,7 +23,7 @@ var allowedBuiltins = slices.Concat(
 	[]string{ // Operators and what the compiler makes of syntax.
 		"and", "assign", "div", "eq", "equal", "gt", "gte", "lt", "lte", "minus", "mul", "neq", "or",
 		"plus", "rem", "internal.member_2", "internal.member_3", "internal.print",
-		"internal.template_string", "print", "set_diff", sized.Name,
+		"internal.template_string", "print", "set_diff", sized.Name, defined.Name,
 	},
 	[]string{ // Numbers and aggregates.
 		"abs", "ceil", "count", "floor", "format_int", "max", "min", "product", "round", "sort", "sum",

@@ -31,8 +31,11 @@ const (
 )
 
 func init() {
-	ast.RegisterBuiltin(sized)
+	for _, own := range []*ast.Builtin{sized, defined} {
+		ast.RegisterBuiltin(own)
+	}
 	topdown.RegisterBuiltinFunc(sized.Name, returnSized)
+	topdown.RegisterBuiltinFunc(defined.Name, returnDefined)
 	for _, name := range allowedBuiltins {
 		if inner := topdown.GetBuiltin(name); inner != nil {
 			topdown.RegisterBuiltinFunc(name, limitOf(name).around(inner))

@@ -78,6 +78,7 @@ func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
 	}
 	r.readsClock = asksForTime(parsed)
 	keepErrors(parsed)
+	keepUndefined(parsed)
 	modules := map[string]*ast.Module{m.file(): parsed}
 	maps.Copy(modules, helpers)
 	types, err := schemaSet(info.Kinds)

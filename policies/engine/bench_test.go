@@ -126,7 +126,8 @@ func TestEvaluateAllocationsByRules(t *testing.T) {
 	}
 }
 
-// TestRulesOfAnotherKindCostNothing holds that none of them is evaluated, and that a decision allocates no more for them.
+// TestRulesOfAnotherKindCostNothing holds that none of them is evaluated, and that a decision allocates no more for them;
+// one that no rule concerns does not even read its input.
 func TestRulesOfAnotherKindCostNothing(t *testing.T) {
 	const others = 160
 	in, none := threeContainers(t), withoutLibrary(t)
@@ -136,6 +137,11 @@ func TestRulesOfAnotherKindCostNothing(t *testing.T) {
 	}
 	if cost := allocations(beside, in) - allocations(alone, in); cost > 1 {
 		t.Errorf("%d rules of another kind cost %.0f allocations, want none", others, cost)
+	}
+	const most = 10
+	claim := withoutPod(ofKind(in, engine.KindSandboxClaim))
+	if cost := allocations(loaded(t, none, copies(others)...), claim); cost > most {
+		t.Errorf("a request that none of %d rules concerns costs %.0f allocations, want at most %d", others, cost, most)
 	}
 }
 
@@ -194,6 +200,7 @@ func BenchmarkEvaluate(b *testing.B) {
 	}
 	others := loaded(b, none, append(copies(40), ofAnotherKind(others(160))...)...)
 	decide("a Sandbox by 40 rules beside 160 of another kind", others, in)
+	decide("a claim without a Pod by 200 rules of another kind", loaded(b, none, copies(200)...), withoutPod(claim))
 	library := loaded(b, "")
 	decide(fmt.Sprintf("a Sandbox by the %d rules of the library", len(library.Catalogue())), library, in)
 	decide("a claim by the library", library, claim)
@@ -201,6 +208,12 @@ func BenchmarkEvaluate(b *testing.B) {
 	denied := in
 	denied.Pod = requestOf(b, "hostPID: true", "hostNetwork: true", "volumes: [{name: a, hostPath: {path: /}}]").Pod
 	decide("a Sandbox that the library denies", library, denied)
+}
+
+// withoutPod is the request of an object whose template is not there yet: Pod Security has nothing to judge.
+func withoutPod(in engine.Input) engine.Input {
+	in.Pod, in.PodPath = nil, ""
+	return in
 }
 
 // others are copies under other names.

@@ -135,13 +135,7 @@ func TestIsolationComesBeforeThePod(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
 	e.running(makeSandbox())
-	if err := server.Audit.Settle(t.Context(), server.Config); err != nil {
-		t.Fatal(err)
-	}
-	order, err := server.Audit.Order(apiserver.Filter{User: e.User, Namespace: e.Namespace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	order := e.order()
 	pod := slices.Index(order, "create pods")
 	if policies := slices.Index(order, "create networkpolicies"); policies < 0 || pod < 0 || slices.Contains(order[pod:], "create networkpolicies") {
 		t.Errorf("the order of writes is %v", order)
@@ -159,6 +153,47 @@ func TestIsolationComesBeforeThePod(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// The policy of another profile is there before the Pod wears its label, and one write
+// changes the label: at no moment do fewer policies select the Pod than the floor and that
+// of one of the two.
+func TestAnotherProfileIsThereBeforeThePodIsUnderIt(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	pod := e.running(makeSandbox())
+	e.idle("box")
+	before := e.order()
+	e.change(withProfile("none"))
+	e.Eventually("the Pod is under the other profile", func() error {
+		if e.Get("box", pod); pod.Labels[keys.EgressProfile] != "none" {
+			return differenceError(pod.Labels[keys.EgressProfile])
+		}
+		return nil
+	})
+	e.idle("box")
+	var writes []string
+	for _, write := range e.order()[len(before):] {
+		if strings.HasSuffix(write, " networkpolicies") || strings.HasSuffix(write, " pods") {
+			writes = append(writes, write)
+		}
+	}
+	if want := []string{"create networkpolicies", "patch pods"}; !slices.Equal(writes, want) {
+		t.Errorf("the order of writes is %q, want %q", writes, want)
+	}
+}
+
+// order are the writes of this test's controller so far.
+func (e *environment) order() []string {
+	e.Helper()
+	if err := server.Audit.Settle(e.Context(), server.Config); err != nil {
+		e.Fatal(err)
+	}
+	order, err := server.Audit.Order(apiserver.Filter{User: e.User, Namespace: e.Namespace})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return order
 }
 
 // While isolation fails, no Pod is made and Ready says why.

@@ -8,10 +8,12 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	reportsv1alpha1 "github.com/openreports/reports-api/apis/openreports.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,13 +22,16 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/reports"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 // Policies add up: a tenant's own for all Pods reopens what the Sandbox's profile closes.
-// An Event on it says so; one that opens nothing for Sandboxes has none.
+// An Event on it, a metric and a finding of the audit say so and name it; one that opens
+// nothing for Sandboxes has none.
 func TestTenantsPolicyThatReopensIsTold(t *testing.T) {
-	t.Parallel()
 	ctx := t.Context()
+	t.Cleanup(reports.Install(t, cluster.Client))
 	ns := cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, probing("workspace", "none", `["/bin/probe", "sleep"]`))
 	cluster.WaitReady(ctx, t, ns, "workspace")
@@ -50,6 +55,70 @@ func TestTenantsPolicyThatReopensIsTold(t *testing.T) {
 	// What is told of this one comes after all that could be told of harmless.
 	create(policy("wide-too", nil))
 	waitReopens(ctx, t, ns, "wide", "wide-too")
+	waitExposed(ctx, t, ns, "wide", "wide-too")
+	waitAudited(ctx, t, ns, "wide", "wide-too")
+	for _, name := range []string{"wide", "wide-too"} {
+		if err := tenant.Delete(ctx, policy(name, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitExposed(ctx, t, ns)
+	waitAudited(ctx, t, ns)
+}
+
+// waitExposed waits until the metrics tell of one Pod that each of the policies opens
+// egress for, and of no other policy of the namespace.
+func waitExposed(ctx context.Context, t *testing.T, ns string, policies ...string) {
+	t.Helper()
+	want := map[string]float64{}
+	for _, name := range policies {
+		want[fmt.Sprintf("agent_sandbox_exposed_pods{direction=%q,namespace=%q,networkpolicy=%q}", "Egress", ns, name)] = 1
+	}
+	if len(policies) > 0 {
+		want[fmt.Sprintf("agent_sandbox_policy_violations{enforcement=%q,namespace=%q,rule=%q,severity=%q}",
+			engine.Audit, ns, "reopened-network", engine.High)] = float64(len(policies))
+	}
+	kit.Eventually(ctx, t, "metrics name the policies", func(ctx context.Context) error {
+		told, err := cluster.Metrics(ctx, "controller")
+		if err != nil {
+			return err
+		}
+		maps.DeleteFunc(told, func(series string, _ float64) bool {
+			about := strings.HasPrefix(series, "agent_sandbox_exposed_pods{") || strings.Contains(series, `rule="reopened-network"`)
+			return !about || !strings.Contains(series, fmt.Sprintf("namespace=%q", ns))
+		})
+		if !maps.Equal(told, want) {
+			return fmt.Errorf("they tell %v, want %v", told, want)
+		}
+		return nil
+	})
+}
+
+// waitAudited waits until the reports of a namespace have one finding of the rule, about
+// these policies and nothing else; or none where there are no policies.
+func waitAudited(ctx context.Context, t *testing.T, ns string, policies ...string) {
+	t.Helper()
+	kit.Eventually(ctx, t, "the audit names the policies", func(ctx context.Context) error {
+		var list reportsv1alpha1.ReportList
+		if err := cluster.List(ctx, &list, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		var told []string
+		for i := range list.Items {
+			for _, result := range list.Items[i].Results {
+				if result.Policy != "reopened-network" {
+					continue
+				}
+				for _, subject := range result.Subjects {
+					told = append(told, subject.Name)
+				}
+			}
+		}
+		if slices.Sort(told); !slices.Equal(told, policies) {
+			return fmt.Errorf("it names %q, want %q", told, policies)
+		}
+		return nil
+	})
 }
 
 // waitReopens waits until one Event for each of the policies tells that it opens everything

@@ -7,7 +7,10 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -142,13 +145,14 @@ func TestNoPacketLeavesInTheFirstMoments(t *testing.T) {
 	}
 }
 
-// asksAfterChange is how many questions may be answered once the Pod wears the label of
-// its new profile: those that come before the network has heard of it.
+// asksAfterChange is how many questions to one target may be answered once the Pod wears
+// the label of its new profile: those that come before the network has heard of it.
 const asksAfterChange = 10
 
 // A change of the profile closes what it no longer allows, a policy that an administrator
 // deletes comes back, and in between code that tries all the time reaches nothing that was
-// closed, nor anything again that a change has closed.
+// closed, nor anything again that a change has closed. Not even a packet leaves: to what no
+// profile here opens in all that time, and to what a change closes from then on.
 func TestProfileThatChangesOrIsTakenAway(t *testing.T) {
 	ctx := t.Context()
 	ns := cluster.Namespace(ctx, t)
@@ -160,6 +164,7 @@ func TestProfileThatChangesOrIsTakenAway(t *testing.T) {
 	}
 	apply("public")
 	cluster.WaitReady(ctx, t, ns, "workspace")
+	packets := kit.CountPackets(ctx, t, leaving(cluster.PodOf(ctx, t, ns, "workspace"), within))
 	first.mustHold(ctx, t, ns, "workspace")
 
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: isolation.ProfileName("public")}}
@@ -170,33 +175,62 @@ func TestProfileThatChangesOrIsTakenAway(t *testing.T) {
 	workspace := client.ObjectKey{Namespace: ns, Name: "workspace"}
 	waitAnswer(ctx, t, workspace, questionOf(publicAddress), true)
 
-	for _, profile := range []string{"none", "public", "dns-only"} {
-		now := under(profile, within)
-		closes := slices.DeleteFunc(slices.Clone(now.closed), func(target string) bool { return !slices.Contains(outside, target) })
-		apply(profile)
-		waitProfile(ctx, t, ns, profile)
-		for _, target := range closes {
-			mustCloseSoon(ctx, t, ns, target)
+	for _, change := range []struct{ profile, closes string }{{"none", toAnything}, {"public", ""}, {"dns-only", toOutside}} {
+		apply(change.profile)
+		waitProfile(ctx, t, ns, change.profile)
+		now := under(change.profile, within)
+		now.closed = slices.DeleteFunc(slices.Clone(now.closed), func(target string) bool { return !slices.Contains(outside, target) })
+		now.mustCloseSoon(ctx, t, workspace)
+		now.wait(ctx, t, workspace)
+		before := packets.Of(ctx, t, toOutside)
+		if change.closes == "" {
+			kit.Eventually(ctx, t, "packets leave and are counted", func(ctx context.Context) error {
+				if packets.Of(ctx, t, toOutside) == before {
+					return errors.New("none was counted")
+				}
+				return nil
+			})
+			continue
 		}
-		before := waitStates(ctx, t, ns, now.open, closes)
-		if len(closes) > 0 {
-			for target, code := range answers(ctx, t, workspace, closes) {
-				t.Run(profile+" closes "+target, func(t *testing.T) { mustBe(t, code, false) })
-			}
-		}
-		after := waitStates(ctx, t, ns, now.open, closes)
-		for _, target := range closes {
-			if again := strings.Count(after, "reached "+target+" ") - strings.Count(before, "reached "+target+" "); again != 0 {
-				t.Errorf("%s answered %d times after profile %s had closed it:\n%s", target, again, profile, after)
-			}
+		before = packets.Of(ctx, t, change.closes)
+		now.mustStayClosed(ctx, t, workspace)
+		if left := packets.Of(ctx, t, change.closes) - before; left != 0 {
+			t.Errorf("%d packets left for %s after profile %s had closed it", left, change.closes, change.profile)
 		}
 	}
-	log := waitStates(ctx, t, ns, nil, nil)
+	if left := packets.Of(ctx, t, toInside); left != 0 {
+		t.Errorf("%d packets left for what no profile opens", left)
+	}
+	log := watched{}.wait(ctx, t, workspace)
 	for _, target := range within {
 		if strings.Contains(log, "reached "+target+" ") {
 			t.Errorf("the Sandbox got through to %s:\n%s", target, log)
 		}
 	}
+}
+
+// What packets of a Pod are for.
+const (
+	toAnything, toOutside, toInside = "anything", "outside", "inside"
+)
+
+// leaving are the packets of a Pod that the node sends on, by what they are for.
+func leaving(pod *corev1.Pod, inside []string) map[string][]string {
+	conditions := map[string][]string{}
+	for i, family := range []string{"ip", "ip6"} {
+		from := fmt.Sprintf("%s saddr %s", family, pod.Status.PodIPs[i].IP)
+		conditions[toAnything] = append(conditions[toAnything], from+" meta l4proto { tcp, udp }")
+		for name, targets := range map[string][]string{toOutside: hostsOutside, toInside: inside} {
+			for _, target := range targets {
+				host, _, err := net.SplitHostPort(questionOf(target).target)
+				condition := fmt.Sprintf("%s %s daddr %s", from, family, host)
+				if err == nil && strings.Contains(host, ":") == (family == "ip6") && !slices.Contains(conditions[name], condition) {
+					conditions[name] = append(conditions[name], condition)
+				}
+			}
+		}
+	}
+	return conditions
 }
 
 // questionOf is what a probe is asked to ask a target once.
@@ -224,40 +258,57 @@ func waitProfile(ctx context.Context, t *testing.T, ns, profile string) {
 	})
 }
 
-// mustCloseSoon wants a target of the Sandbox workspace closed after a few answers.
-func mustCloseSoon(ctx context.Context, t *testing.T, ns, target string) {
+// mustCloseSoon wants no answer from what is closed after a few rounds of questions, and
+// then ends the connections that were open before.
+func (w watched) mustCloseSoon(ctx context.Context, t *testing.T, sandbox client.ObjectKey) {
 	t.Helper()
-	for answered := 0; ; answered++ {
-		code := ask(ctx, t, ns, "workspace", questionOf(target))
-		if code != connected {
-			mustBe(t, code, false)
+	for round := 0; len(w.closed) > 0; round++ {
+		codes := answers(ctx, t, sandbox, w.closed)
+		if !slices.Contains(slices.Collect(maps.Values(codes)), connected) {
+			kit.EndConnections(ctx, t, cluster.PodOf(ctx, t, sandbox.Namespace, sandbox.Name))
 			return
 		}
-		if answered == asksAfterChange {
-			t.Fatalf("%s answered %d times after the Pod was under a profile that closes it", target, answered)
+		if round == asksAfterChange {
+			t.Fatalf("after %d rounds of questions there still are answers: %v", round, codes)
 		}
 	}
 }
 
-// waitStates waits until the code in the Sandbox workspace says that it reaches the ones,
-// and reaches the others no more, and returns all that it said.
-func waitStates(ctx context.Context, t *testing.T, ns string, open, closed []string) string {
+// mustStayClosed wants no answer any more from what is closed, neither for the code that
+// tries all the time nor for another in the Sandbox, while what is open answers.
+func (w watched) mustStayClosed(ctx context.Context, t *testing.T, sandbox client.ObjectKey) {
+	t.Helper()
+	before := w.wait(ctx, t, sandbox)
+	for target, code := range answers(ctx, t, sandbox, w.closed) {
+		t.Run(target+" is closed", func(t *testing.T) { mustBe(t, code, false) })
+	}
+	after := w.wait(ctx, t, sandbox)
+	for _, target := range w.closed {
+		if again := strings.Count(after, "reached "+target+" ") - strings.Count(before, "reached "+target+" "); again != 0 {
+			t.Errorf("%s answered %d times after it was closed:\n%s", target, again, after)
+		}
+	}
+}
+
+// wait waits until the code in a Sandbox, or an ordinary Pod, says that it reaches what is
+// open, and reaches what is closed no more, and returns all that it said.
+func (w watched) wait(ctx context.Context, t *testing.T, pod client.ObjectKey) string {
 	t.Helper()
 	log := ""
-	kit.Eventually(ctx, t, "the Sandbox says what it reaches", func(ctx context.Context) error {
+	kit.Eventually(ctx, t, "the code in "+pod.Name+" says what it reaches", func(ctx context.Context) error {
 		var err error
-		if log, err = cluster.Logs(ctx, ns, "workspace"); err != nil {
+		if log, err = cluster.Logs(ctx, pod.Namespace, pod.Name); err != nil {
 			return err
 		}
 		reached := func(target string) bool {
 			return strings.Count(log, "reached "+target+" ") > strings.Count(log, "lost "+target+" ")
 		}
-		for _, target := range open {
+		for _, target := range w.open {
 			if !reached(target) {
 				return fmt.Errorf("it does not reach %s:\n%s", target, log)
 			}
 		}
-		for _, target := range closed {
+		for _, target := range w.closed {
 			if reached(target) {
 				return fmt.Errorf("it reaches %s:\n%s", target, log)
 			}

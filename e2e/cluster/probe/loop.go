@@ -36,18 +36,19 @@ func loop(ctx context.Context, targets []string, out io.Writer) int {
 	return 0
 }
 
-// hammered is what is known of a target.
+// hammered is what is known of a target: the answers are those since it was reached.
 type hammered struct {
-	attempts, failures int
-	open               bool
+	target                      string
+	attempts, failures, answers int
+	open                        bool
 }
 
 func hammer(ctx context.Context, target string, out io.Writer) {
 	ask, address := askingOf(target)
-	for known := (hammered{}); ctx.Err() == nil; {
+	for known := (hammered{target: target}); ctx.Err() == nil; {
 		_, err := ask(ctx, address, loopTimeout)
 		if line := known.after(err); line != "" && ctx.Err() == nil {
-			_, _ = fmt.Fprintf(out, line, target, known.attempts)
+			_, _ = fmt.Fprintln(out, line)
 		}
 		pause := loopPause
 		if err == nil {
@@ -60,17 +61,18 @@ func hammer(ctx context.Context, target string, out io.Writer) {
 	}
 }
 
-// after counts an attempt that ended so, and is the format of the line about it, for the
-// target and the number of attempts; none if there is nothing new.
+// after counts an attempt that ended so, and is the line about it; empty if there is
+// nothing new.
 func (h *hammered) after(err error) string {
 	h.attempts++
 	if err == nil {
 		h.failures = 0
+		h.answers++
 		if h.open {
 			return ""
 		}
-		h.open = true
-		return "reached %s at attempt %d\n"
+		h.open, h.answers = true, 1
+		return fmt.Sprintf("reached %s at attempt %d", h.target, h.attempts)
 	}
 	h.failures++
 	switch {
@@ -78,9 +80,9 @@ func (h *hammered) after(err error) string {
 		return ""
 	case h.open:
 		h.open = false
-		return "lost %s at attempt %d\n"
+		return fmt.Sprintf("lost %s at attempt %d after %d answers", h.target, h.attempts, h.answers)
 	default:
-		return "tried %s: %d attempts failed\n"
+		return fmt.Sprintf("tried %s: %d attempts failed", h.target, h.attempts)
 	}
 }
 

@@ -275,22 +275,32 @@ func TestAskTellsOfEachTarget(t *testing.T) {
 // A target that answers is told once, until it is lost; one that never does is told too.
 func TestALineForEachChangeOfATarget(t *testing.T) {
 	down := errors.New("down")
-	const reached, lost, tried = "reached %s at attempt %d\n", "lost %s at attempt %d\n", "tried %s: %d attempts failed\n"
 	cases := map[string]struct {
 		errs []error
 		want []string
 	}{
-		"it answers at once, and again":       {[]error{nil, nil}, []string{reached}},
-		"it never answers":                    {[]error{down, down, down, down, down, down}, []string{tried}},
-		"it answers after a while":            {[]error{down, down, down, down, down, nil}, []string{tried, reached}},
-		"an answer that is missing":           {[]error{nil, down, down, down, down, nil}, []string{reached}},
-		"it is lost, and comes back":          {[]error{nil, down, down, down, down, down, nil}, []string{reached, lost, reached}},
-		"it is lost for good, which is known": {[]error{nil, down, down, down, down, down, down}, []string{reached, lost}},
+		"it answers at once, and again": {[]error{nil, nil}, []string{"reached a:1 at attempt 1"}},
+		"it never answers":              {[]error{down, down, down, down, down, down}, []string{"tried a:1: 5 attempts failed"}},
+		"it answers after a while": {
+			[]error{down, down, down, down, down, nil}, []string{"tried a:1: 5 attempts failed", "reached a:1 at attempt 6"},
+		},
+		"an answer that is missing": {[]error{nil, down, down, down, down, nil}, []string{"reached a:1 at attempt 1"}},
+		"it is lost, and comes back": {
+			[]error{nil, nil, down, down, down, down, down, nil},
+			[]string{"reached a:1 at attempt 1", "lost a:1 at attempt 7 after 2 answers", "reached a:1 at attempt 8"},
+		},
+		"it is lost twice, and each time's answers are counted": {
+			[]error{nil, nil, down, down, down, down, down, nil, down, down, down, down, down},
+			[]string{
+				"reached a:1 at attempt 1", "lost a:1 at attempt 7 after 2 answers",
+				"reached a:1 at attempt 8", "lost a:1 at attempt 13 after 1 answers",
+			},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			known := hammered{}
+			known := hammered{target: "a:1"}
 			for _, err := range tc.errs {
 				if line := known.after(err); line != "" {
 					got = append(got, line)

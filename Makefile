@@ -39,7 +39,7 @@ KUBECONFIG_PATH = $(if $(OWN_CLUSTER),$$($(CLUSTER) kubeconfig),$(KUBECONFIG))
 CHART := charts/agent-sandbox
 VALUES = $(if $(ENV),-f $(CHART)/values-$(ENV).yaml) $(if $(OWN_CLUSTER),-f $$($(CLUSTER) values-path)) \
 	$(if $(IMAGE_REGISTRY),--set global.imageRegistry=$(IMAGE_REGISTRY))
-GO_MODULES := . .tools .tools/golangci-lint e2e/cluster $(patsubst %/go.mod,%,$(wildcard e2e/cluster/components/*/go.mod))
+GO_MODULES := . .tools .tools/argocd .tools/golangci-lint e2e/cluster $(patsubst %/go.mod,%,$(wildcard e2e/cluster/components/*/go.mod))
 
 ##@ Using it
 .PHONY: help
@@ -104,6 +104,7 @@ lint: $(BIN)/golangci-lint ## Run every linter over every module of ours
 	@$(BIN)/golangci-lint run ./...
 	@cd e2e/cluster && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	@cd .tools && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+	@cd .tools/argocd && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: verify
 verify: ## Regenerate, lint, and fail if that changed anything

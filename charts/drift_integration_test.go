@@ -31,6 +31,7 @@ func TestServed(t *testing.T) {
 	s := serve(t, filepath.Join(corpusDir, "values-bounded.yaml"))
 	t.Run("what is applied again does not change", s.applyAgain)
 	t.Run("Flux finds no drift", s.flux)
+	t.Run("Argo CD sees nothing out of sync", s.argocd)
 	t.Run("kubectl sees no difference", s.kubectl)
 	t.Run("the first rule of the README of the policies is rolled out", s.firstRule)
 	t.Run("the corpus of the tier that requires everything gets its verdicts", func(t *testing.T) { s.verdicts(t, "bounded", 25) })

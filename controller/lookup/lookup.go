@@ -6,6 +6,7 @@ package lookup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,9 @@ var Shared = &client.ListOptions{DisableReadYourWritesConsistency: true, UnsafeD
 // Glance reads the cache as it is and copies nothing.
 var Glance = &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
 
+// ErrNoNamespace says that a namespace does not exist, as the apiserver says too.
+var ErrNoNamespace = errors.New("there is no such namespace")
+
 // Object reads an object; nil, without an error, when there is none.
 func Object[T client.Object](ctx context.Context, reader client.Reader, namespace, name string, into T) (T, error) {
 	var none T
@@ -41,7 +45,7 @@ func Object[T client.Object](ctx context.Context, reader client.Reader, namespac
 
 // TierLabel reads the tier label of a namespace, from the apiserver when the cache
 // does not have the namespace yet: an object may be as young as its namespace. It is
-// empty for a namespace that has none. That there is no such namespace is an error: the
+// empty for a namespace that has none. That there is no such namespace is ErrNoNamespace: the
 // object outlived it, or the apiserver is not to be believed, and what its tier was
 // nobody knows.
 func TierLabel(ctx context.Context, cached, live client.Reader, namespace string) (string, error) {
@@ -53,7 +57,7 @@ func TierLabel(ctx context.Context, cached, live client.Reader, namespace string
 		return "", err
 	}
 	if found == nil {
-		return "", fmt.Errorf("read the tier of namespace %q: there is no such namespace", namespace)
+		return "", fmt.Errorf("read the tier of namespace %q: %w", namespace, ErrNoNamespace)
 	}
 	return found.Labels[keys.Tier], nil
 }

@@ -4,6 +4,7 @@
 package lookup_test
 
 import (
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +37,7 @@ func TestTierLabel(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := lookup.TierLabel(t.Context(), tc.cached, tc.live, "team-a")
-			if got != tc.want || (err != nil) != tc.fails {
+			if got != tc.want || (err != nil) != tc.fails || tc.fails && !errors.Is(err, lookup.ErrNoNamespace) {
 				t.Errorf("TierLabel() = %q, %v, want %q and an error: %t", got, err, tc.want, tc.fails)
 			}
 		})

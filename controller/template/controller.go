@@ -70,7 +70,7 @@ func New(cached client.Client, live client.Reader, recorder events.EventRecorder
 // once at most.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	s, err := r.gather(ctx, request.NamespacedName)
-	if err != nil {
+	if err != nil || s == nil {
 		return ctrl.Result{}, err
 	}
 	if s.gone() {

@@ -4,7 +4,7 @@
 // Package template keeps the label and the NetworkPolicy of each SandboxTemplate and
 // says in its status whether Sandboxes can be made from it and who uses it.
 //
-// A pass reads what it needs into a scope (gather.go), keeps label and policy
+// A pass reads what it needs into a scope (scope.go), keeps label and policy
 // (phases.go) and writes the status once at most. What the status says is a pure
 // function of the scope (status.go).
 //

@@ -80,7 +80,7 @@ func (s *scope) outcome() (ctrl.Result, error) {
 	}
 }
 
-// gather reads everything that a pass needs.
+// gather reads everything that a pass needs; nil when the template went with its namespace.
 func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*scope, error) {
 	s := &scope{key: key, now: r.clock.Now()}
 	template, err := lookup.Object(ctx, r.client, key.Namespace, key.Name, &extensionsv1beta1.SandboxTemplate{})
@@ -89,6 +89,9 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*sco
 	}
 	s.template = template
 	s.tierLabel, err = lookup.TierLabel(ctx, r.client, r.live, key.Namespace)
+	if template == nil && errors.Is(err, lookup.ErrNoNamespace) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

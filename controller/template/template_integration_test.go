@@ -250,6 +250,12 @@ func TestWhatIsOpenForAnUnmanagedTemplateIsToldAsItChanges(t *testing.T) {
 		p.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
 	})
 	says(`NetworkPolicy "open" lets 2 of their Pods (first, second) be reached`)
+	apiserver.Change(e.Environment, "open", &networkingv1.NetworkPolicy{}, func(p *networkingv1.NetworkPolicy) {
+		p.Spec.PodSelector.MatchLabels = map[string]string{"app": "web"}
+	})
+	says("no NetworkPolicy of yours opens anything for their Pods")
+	apiserver.Change(e.Environment, "first", &corev1.Pod{}, func(p *corev1.Pod) { p.Labels["app"] = "web" })
+	says(`NetworkPolicy "open" lets 1 of their Pods (first) be reached`)
 	e.Delete(open)
 	says("no NetworkPolicy of yours opens anything for their Pods")
 }

@@ -10,13 +10,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/events"
+	testclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
@@ -144,6 +150,31 @@ func TestOutcome(t *testing.T) {
 			got, err := makeScope(failing(tc.failure), func(s *scope) { s.asks = tc.asks }).outcome()
 			if got != tc.again || (err != nil) != tc.retried {
 				t.Errorf("outcome() = %v, %v, want %v and an error: %t", got, err, tc.again, tc.retried)
+			}
+		})
+	}
+}
+
+// What is told of a template some time after its namespace went has nothing to do, and is not
+// tried for ever. A template that is there must have a namespace.
+func TestATemplateThatWentWithItsNamespaceIsNotTriedAgain(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), extensionsv1beta1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		there   []client.Object
+		retried bool
+	}{
+		"a template that went too": {},
+		"a template that is there": {[]client.Object{makeScope().template}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.there...).Build()
+			r := New(reader, reader, events.NewFakeRecorder(1), testclock.NewFakePassiveClock(noon()), Settings{})
+			_, err := r.Reconcile(t.Context(), requestFor("team-a", "python")[0])
+			if (err != nil) != tc.retried {
+				t.Errorf("Reconcile() = %v, want an error: %t", err, tc.retried)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -201,7 +202,7 @@ func later(templates handler.MapFunc) handler.EventHandler {
 }
 
 // concern is why an object matters to a template: the name of the template, or of the pool
-// between them, or what the object says.
+// between them, or what the object says. Of a Pod its labels do, by which policies select it.
 func concern(object client.Object) string {
 	switch object.(type) {
 	case *extensionsv1beta1.SandboxWarmPool:
@@ -210,6 +211,8 @@ func concern(object client.Object) string {
 		return relations.PoolOfClaim(object)
 	case *networkingv1.NetworkPolicy:
 		return fmt.Sprintf("%s/%d", object.GetUID(), object.GetGeneration())
+	case *corev1.Pod:
+		return labels.Set(object.GetLabels()).String()
 	default:
 		return relations.TemplateOfSandbox(object)
 	}

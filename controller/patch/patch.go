@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +29,17 @@ func IgnoreGone(err error) error {
 		return nil
 	}
 	return client.IgnoreNotFound(err)
+}
+
+// Settled says whether an error tells for certain that a write was not carried out: the
+// apiserver refused it. Of any other, a timeout among them, nobody knows.
+func Settled(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
 }
 
 // Same sends what changed of an object. It fails with ErrReplaced when that was replaced.

@@ -70,7 +70,8 @@ type Reconciler struct {
 	settings Settings
 
 	memories memories
-	// waker wakes pools of which a member turned out to be refused.
+	// waker wakes pools of which a member turned out to be refused, and those that a pass
+	// found something to be due for.
 	waker  waker.Waker
 	gauges *gauges
 	// suffix makes the last part of a name.
@@ -106,5 +107,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	r.act(ctx, s)
-	return r.conclude(ctx, s)
+	return ctrl.Result{}, r.conclude(ctx, s)
 }

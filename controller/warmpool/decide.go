@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 )
 
@@ -26,8 +29,10 @@ type situation struct {
 	known bool
 	// grace is how long a member may be not Ready.
 	grace time.Duration
-	// budget is how many members that were Ready before may be replaced now.
+	// budget is how many members that were Ready before may be replaced now, besides those
+	// that took from it already.
 	budget int
+	paid   map[types.UID]time.Time
 	// cramped is true when a quota leaves no room for more members, denied when a policy
 	// refused the last one that was to be made.
 	cramped, denied bool
@@ -46,18 +51,21 @@ type plan struct {
 	most int
 	// remove are the members to delete.
 	remove []member
-	// spent is how much of the budget that takes.
-	spent int
+	// costs are those of them that take from the budget.
+	costs sets.Set[types.UID]
 	// held are the overdue members that are kept because new ones would fare no better.
 	held []member
 	// recheck is when the next member becomes overdue; zero for never.
 	recheck time.Time
 }
 
+// missing is how many members the pool has too few, whether they are made now or later.
+func (p *plan) missing() int { return p.create + p.withheld }
+
 // decide is the whole decision: what goes for what it is, what goes because there is
 // too much, and how many are missing then.
 func decide(s situation) plan {
-	d := decision{situation: s, gone: map[*member]bool{}}
+	d := decision{situation: s, plan: plan{costs: sets.New[types.UID]()}, gone: map[*member]bool{}}
 	if s.known {
 		d.removeStale()
 		d.removeOverdue()
@@ -154,19 +162,23 @@ func (d *decision) roll() {
 		case !d.rolls(m):
 		case !m.ready && m.stale:
 			d.drop(m)
-		case m.ready && ready > enough && (m.stale || d.spend()):
+		case m.ready && ready > enough && (m.stale || d.afford(m)):
 			d.drop(m)
 			ready--
 		}
 	}
 }
 
-// spend takes one of the budget, and says whether there was one.
-func (d *decision) spend() bool {
-	if d.spent >= d.budget {
-		return false
+// afford says whether the budget has one for a member. What was taken from it for one whose
+// delete was not answered is enough.
+func (d *decision) afford(m *member) bool {
+	if _, paid := d.paid[m.sandbox.UID]; !paid {
+		if d.budget == 0 {
+			return false
+		}
+		d.budget--
 	}
-	d.spent++
+	d.costs.Insert(m.sandbox.UID)
 	return true
 }
 
@@ -189,7 +201,7 @@ func (d *decision) removeOverdue() {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.sandbox.Name, b.sandbox.Name))
 	})
 	for _, m := range late {
-		if !m.wasReady || d.spend() {
+		if !m.wasReady || d.afford(m) {
 			d.drop(m)
 		}
 	}
@@ -211,7 +223,7 @@ func (d *decision) removeRefused() {
 	})
 	slices.SortFunc(bad, func(a, b *member) int { return cmp.Compare(a.sandbox.Name, b.sandbox.Name) })
 	for _, m := range bad {
-		if d.spend() {
+		if d.afford(m) {
 			d.drop(m)
 		}
 	}

@@ -37,6 +37,10 @@
 // grace period: how many were replaced before is not known, and what takes the
 // controller down often takes the readiness of Pods with it.
 //
+// 2026-11-30: A member counts as replaced from when it may have been deleted last. What
+// nobody has answered may have been carried out; what was refused, because the member had
+// changed since it was seen, was not.
+//
 // 2026-11-29: A refusal is tried again after a growing while and at once when pool or
 // template change. Policies and quotas change without an event that a pool could see.
 //
@@ -63,7 +67,8 @@
 // once. While a new member would be refused as well, they stay, for the rule may go.
 //
 // 2026-11-29: The delay of refills counts from the first member that is missing. One
-// that begins again with each further member never ends under a steady load.
+// that begins again with each further member never ends under a steady load. A pool misses
+// a member also while it lets its claims go first.
 //
 // 2026-11-29: Numbers of the status that change are gathered for a second before they
 // are written; what else changes is written at once. Each claim changes them twice, so

@@ -18,6 +18,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 const (
@@ -50,25 +51,25 @@ func (r *Reconciler) act(ctx context.Context, s *scope) {
 	until := s.memory.yielding.until(r.settings.Yield, s.claims, s.now)
 	s.plan = decide(situation{
 		now: s.now, desired: s.desired(), strategy: s.strategy(), members: s.members, unseen: len(s.unseen),
-		known: s.model != nil, grace: r.settings.ReadinessGrace, budget: budget, cramped: s.obstructed(heldQuota) != "", denied: s.obstructed(heldDenied) != "",
+		known: s.model != nil, grace: r.settings.ReadinessGrace, budget: budget, paid: s.memory.spent, cramped: s.obstructed(heldQuota) != "", denied: s.obstructed(heldDenied) != "",
 		claims: s.claims, yields: s.now.Before(until),
 	})
 	s.wakeAt(s.plan.recheck)
 	switch {
 	case s.plan.withheld > 0:
 		s.wakeAt(until)
-	case s.plan.create == 0:
+	case s.plan.missing() == 0:
 		s.memory.yielding.satisfied()
 	}
 	if budget == 0 {
 		s.wakeAt(more)
 	}
-	s.memory.spend(s.plan.spent, s.now)
 	r.removeAll(ctx, s)
 	r.createAll(ctx, s)
 }
 
-// removeAll deletes what the plan removes, in the version that was seen.
+// removeAll deletes what the plan removes, in the version that was seen. What costs takes from
+// the budget unless it is certain that nothing was deleted.
 func (r *Reconciler) removeAll(ctx context.Context, s *scope) {
 	var mu sync.Mutex
 	inParallel(len(s.plan.remove), func(i int) {
@@ -77,8 +78,12 @@ func (r *Reconciler) removeAll(ctx context.Context, s *scope) {
 			client.Preconditions{UID: &sandbox.UID, ResourceVersion: &sandbox.ResourceVersion})
 		mu.Lock()
 		defer mu.Unlock()
+		gone := err == nil || apierrors.IsNotFound(err)
+		if s.plan.costs.Has(sandbox.UID) && (gone || !patch.Settled(err)) {
+			s.memory.spent[sandbox.UID] = s.now
+		}
 		switch {
-		case err == nil, apierrors.IsNotFound(err):
+		case gone:
 			s.memory.removing.Insert(sandbox.UID)
 			s.removed[sandbox.Name] = true
 		case apierrors.IsConflict(err):
@@ -100,7 +105,7 @@ func (r *Reconciler) createAll(ctx context.Context, s *scope) {
 		return
 	}
 	doubtful := s.doubtful()
-	count, again := s.memory.refill.allow(r.settings.Refill, s.plan.create, s.now)
+	count, again := s.memory.refill.allow(r.settings.Refill, s.plan, s.now)
 	s.wakeAt(again)
 	names := doubtful
 	for range count {
@@ -108,7 +113,7 @@ func (r *Reconciler) createAll(ctx context.Context, s *scope) {
 	}
 	made := r.inGrowingBatches(ctx, s, names)
 	s.memory.refill.spend(max(0, made-len(doubtful)))
-	if made < len(doubtful)+s.plan.create {
+	if s.memory.refusal.holds(s.subject(), s.now) {
 		s.wakeAt(s.memory.refusal.retryAt)
 	}
 }
@@ -145,7 +150,7 @@ func (r *Reconciler) inGrowingBatches(ctx context.Context, s *scope, names []str
 			return made
 		}
 	}
-	if made > 0 || s.plan.create == 0 {
+	if made > 0 || s.plan.missing() == 0 {
 		s.memory.refusal = refusal{}
 	}
 	return made
@@ -164,7 +169,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope, name string) error {
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.meetExisting(ctx, s, name)
-	case certain(err):
+	case patch.Settled(err):
 		s.memory.unseen.remove(name)
 	default:
 		s.memory.unseen.lost(name, s.now)
@@ -189,13 +194,6 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, name string) er
 		s.memory.unseen.lost(name, s.now)
 		return fmt.Errorf("read Sandbox %q: %w", name, err)
 	}
-}
-
-// certain says whether the apiserver has said that it did not do what it was asked.
-func certain(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // refused remembers the first failure of a batch.

@@ -7,11 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -65,52 +62,6 @@ func TestMembersAreMadeInGrowingBatchesUntilOneIsRefused(t *testing.T) {
 			}
 			if refused := s.memory.refusal.kind == heldQuota; refused != (tc.made < tc.wanted) {
 				t.Errorf("the refusal is remembered: %t", refused)
-			}
-		})
-	}
-}
-
-// deaf is an apiserver that answers no delete, and remembers what it was asked.
-type deaf struct {
-	client.Client
-
-	mu    sync.Mutex
-	asked []string
-}
-
-func (d *deaf) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.asked = append(d.asked, o.GetName())
-	return context.DeadlineExceeded
-}
-
-// A delete whose answer was lost may have been carried out. The next pass repeats it and
-// takes no other member, in whatever order the cache lists them.
-func TestADeleteWhoseAnswerWasLostIsRepeated(t *testing.T) {
-	late := failedFor(time.Hour)
-	cases := map[string]situation{
-		"of what is too much":      {desired: 3, members: many(4)},
-		"of one that is overdue":   {desired: 4, members: many(4, late), budget: 1},
-		"of one that rules refuse": {desired: 4, members: many(4, refused), budget: 1},
-		"of one that an update replaces": {
-			desired: 3, members: append(many(4, stale), makeMember("fresh")), strategy: extensionsv1beta1.UpdateStrategyRollingUpdate,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tc.now, tc.grace, tc.known = noon(), grace, true
-			apiserver := &deaf{}
-			r := &Reconciler{client: apiserver}
-			var passes [2][]string
-			for pass := range passes {
-				apiserver.asked = nil
-				r.removeAll(t.Context(), makeScope(func(s *scope) { s.plan = decide(tc) }))
-				passes[pass] = slices.Sorted(slices.Values(apiserver.asked))
-				slices.Reverse(tc.members)
-			}
-			if diff := cmp.Diff(passes[0], passes[1]); diff != "" || len(passes[0]) == 0 {
-				t.Errorf("%d were deleted; and in the second pass (-first +second):\n%s", len(passes[0]), diff)
 			}
 		})
 	}

@@ -85,9 +85,9 @@ type memory struct {
 	ready sets.Set[types.UID]
 	// compared are members that were compared with the template.
 	compared compared
-	// spent are the times at which members that were Ready before were replaced. began
-	// is when this process met the pool: what was before is not known.
-	spent []time.Time
+	// spent is by UID when members that were Ready before were replaced, or last may have
+	// been. began is when this process met the pool: what was before is not known.
+	spent map[types.UID]time.Time
 	began time.Time
 
 	refill   refill
@@ -105,7 +105,7 @@ type memory struct {
 func newMemory(uid types.UID, now time.Time) *memory {
 	return &memory{
 		uid: uid, began: now, unseen: unseen{entries: map[string]sent{}},
-		removing: sets.New[types.UID](), ready: sets.New[types.UID](), orphans: sets.New[types.UID](),
+		spent: map[types.UID]time.Time{}, removing: sets.New[types.UID](), ready: sets.New[types.UID](), orphans: sets.New[types.UID](),
 	}
 }
 
@@ -115,24 +115,16 @@ func (m *memory) budget(now time.Time, grace time.Duration, wereReady int) (left
 	if blind := m.began.Add(grace); now.Before(blind) {
 		return 0, blind
 	}
-	var recent []time.Time
-	for _, at := range m.spent {
-		if now.Before(at.Add(grace)) {
-			recent = append(recent, at)
+	maps.DeleteFunc(m.spent, func(_ types.UID, at time.Time) bool { return !now.Before(at.Add(grace)) })
+	left = max(0, part(wereReady, overduePercent)-len(m.spent))
+	if left == 0 {
+		for _, at := range m.spent {
+			if again := at.Add(grace); more.IsZero() || again.Before(more) {
+				more = again
+			}
 		}
 	}
-	m.spent = recent
-	left = max(0, part(wereReady, overduePercent)-len(recent))
-	if left == 0 && len(recent) > 0 {
-		more = recent[0].Add(grace)
-	}
 	return left, more
-}
-
-func (m *memory) spend(count int, now time.Time) {
-	for range count {
-		m.spent = append(m.spent, now)
-	}
 }
 
 // sent is a create that the cache does not show yet.

@@ -15,6 +15,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 const (
@@ -61,7 +62,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, orphan *agentsv1beta1.
 	case err == nil:
 		s.unseen[orphan.Name] = entry
 		return true
-	case apierrors.IsConflict(err), certain(err):
+	case patch.Settled(err):
 		s.memory.unseen.remove(orphan.Name)
 	default:
 		s.unseen[orphan.Name] = entry // the apiserver is asked for it later

@@ -5,16 +5,21 @@ package warmpool
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -103,7 +108,9 @@ func TestBudgetOfMembersThatWereReady(t *testing.T) {
 		if left != step.left || !more.Equal(step.more) {
 			t.Errorf("budget(%s) = %d, %s, want %d, %s", step.at, left, more, step.left, step.more)
 		}
-		m.spend(left, step.at)
+		for i := range left {
+			m.spent[types.UID(fmt.Sprint(step.at, i))] = step.at
+		}
 	}
 }
 
@@ -111,7 +118,7 @@ func TestRefill(t *testing.T) {
 	at := func(after time.Duration) time.Time { return noon().Add(after) }
 	t.Run("a batch is bounded", func(t *testing.T) {
 		var r refill
-		if count, again := r.allow(Refill{MaxBatch: 300}, 1000, noon()); count != 300 || !again.IsZero() {
+		if count, again := r.allow(Refill{MaxBatch: 300}, plan{create: 1000}, noon()); count != 300 || !again.IsZero() {
 			t.Errorf("allow() = %d, %s", count, again)
 		}
 	})
@@ -123,7 +130,7 @@ func TestRefill(t *testing.T) {
 			missing int
 			want    int
 		}{{0, 5, 5}, {time.Second, 0, 0}, {2 * time.Second, 1, 0}, {11 * time.Second, 2, 0}, {12 * time.Second, 3, 3}} {
-			if count, _ := r.allow(limits, step.missing, at(step.after)); count != step.want {
+			if count, _ := r.allow(limits, plan{create: step.missing}, at(step.after)); count != step.want {
 				t.Errorf("allow() after %s = %d, want %d", step.after, count, step.want)
 			}
 		}
@@ -133,7 +140,7 @@ func TestRefill(t *testing.T) {
 		limits, made := Refill{MaxBatch: 300, PerSecond: 2}, 0
 		now := noon()
 		for now.Before(at(10 * time.Second)) {
-			count, again := r.allow(limits, 100, now)
+			count, again := r.allow(limits, plan{create: 100}, now)
 			if !again.After(now) {
 				t.Fatalf("the next pass is due at %s, now is %s", again, now)
 			}
@@ -166,26 +173,22 @@ func TestRefusalPausesLongerEachTimeAndNotForSomethingNew(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheApiserver(t *testing.T) {
+func TestWhatKeepsAMemberFromBeingMade(t *testing.T) {
 	sandboxes := schema.GroupResource{Group: "agents.x-k8s.io", Resource: "sandboxes"}
 	cases := map[string]struct {
-		err     error
-		certain bool
-		kind    hold
+		err  error
+		kind hold
 	}{
-		"a full quota":             {apierrors.NewForbidden(sandboxes, "m", errors.New("exceeded quota: q")), true, heldQuota},
-		"a webhook that refuses":   {apierrors.NewForbidden(sandboxes, "m", errors.New("admission webhook denied the request: no")), true, heldDenied},
-		"a spec that is not valid": {apierrors.NewInvalid(schema.GroupKind{Kind: "Sandbox"}, "m", nil), true, heldDenied},
-		"an answer that was lost":  {errors.New("http2: client connection lost"), false, notHeld},
-		"a timeout":                {apierrors.NewTimeoutError("too slow", 1), false, notHeld},
-		"a server that failed":     {apierrors.NewInternalError(errors.New("failed calling webhook")), false, notHeld},
-		"a server that is busy":    {apierrors.NewTooManyRequestsError("later"), true, notHeld},
+		"a full quota":             {apierrors.NewForbidden(sandboxes, "m", errors.New("exceeded quota: q")), heldQuota},
+		"a webhook that refuses":   {apierrors.NewForbidden(sandboxes, "m", errors.New("admission webhook denied the request: no")), heldDenied},
+		"a spec that is not valid": {apierrors.NewInvalid(schema.GroupKind{Kind: "Sandbox"}, "m", nil), heldDenied},
+		"an answer that was lost":  {errors.New("http2: client connection lost"), notHeld},
+		"a timeout":                {apierrors.NewTimeoutError("too slow", 1), notHeld},
+		"a server that failed":     {apierrors.NewInternalError(errors.New("failed calling webhook")), notHeld},
+		"a server that is busy":    {apierrors.NewTooManyRequestsError("later"), notHeld},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := certain(tc.err); got != tc.certain {
-				t.Errorf("certain() = %t, want %t", got, tc.certain)
-			}
 			if got := kindOf(tc.err); got != tc.kind {
 				t.Errorf("kindOf() = %d, want %d", got, tc.kind)
 			}
@@ -298,5 +301,65 @@ func TestOnlyMoreThanNumbersIsNews(t *testing.T) {
 	}
 	if empty := (extensionsv1beta1.SandboxWarmPoolStatus{ObservedGeneration: 2}); !isNews(&empty, &stored) {
 		t.Error("isNews() = false for conditions that were never written, want true")
+	}
+}
+
+// What a pool has and lacks, as its status and its gauges say it. What leaves counts no more.
+func TestWhatAPoolHasAndLacks(t *testing.T) {
+	reachable := func(m *member) { m.sandbox.Status.PodIPs = []string{"10.1.2.3"} }
+	ready := func(name string, edits ...edit) member {
+		return makeMember(name, append([]edit{reachable}, edits...)...)
+	}
+	cases := map[string]struct {
+		strategy extensionsv1beta1.UpdateStrategyType
+		members  []member
+		// active is not a gauge: it is the number of the status.
+		active                           int
+		ready, deficit, stale, claimable float64
+	}{
+		"nothing":                       {deficit: 3},
+		"all that is wanted":            {members: []member{ready("a"), ready("b"), ready("c")}, active: 3, ready: 3, claimable: 3},
+		"one that starts":               {members: []member{ready("a"), ready("b"), makeMember("c", starting(0))}, active: 3, ready: 2, deficit: 1, claimable: 2},
+		"one that leaves":               {members: []member{ready("a"), ready("b"), ready("c", leaving)}, active: 2, ready: 2, deficit: 1, claimable: 2},
+		"one that was deleted just now": {members: []member{ready("a"), ready("deleted")}, active: 1, ready: 1, deficit: 2, claimable: 1},
+		"more than is wanted":           {members: []member{ready("a"), ready("b"), ready("c"), ready("d")}, active: 4, ready: 4, claimable: 4},
+		"one without an address":        {members: []member{ready("a"), makeMember("b")}, active: 2, ready: 2, deficit: 1, claimable: 1},
+		"one that rules refuse":         {members: []member{ready("a"), ready("b", refused)}, active: 2, ready: 2, deficit: 1, claimable: 1},
+		"stale ones that claims get": {
+			strategy: extensionsv1beta1.UpdateStrategyOnReplenish,
+			members:  []member{ready("a"), ready("b", stale), makeMember("c", starting(0), stale)}, active: 3, ready: 2, deficit: 1, stale: 2, claimable: 2,
+		},
+		"stale ones that they do not get": {
+			strategy: extensionsv1beta1.UpdateStrategyRecreate,
+			members:  []member{ready("a"), ready("b", stale), ready("c", stale)}, active: 3, ready: 3, stale: 2, claimable: 1,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := makeScope(func(s *scope) {
+				s.pool, s.members, s.removed = makePool(3, byStrategy(tc.strategy)), tc.members, map[string]bool{"deleted": true}
+			})
+			registry := prometheus.NewRegistry()
+			newGauges(registry).set(client.ObjectKeyFromObject(s.pool), s.desired(), s.tally())
+			families, err := registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]float64{}
+			for _, metric := range families[0].GetMetric() {
+				for _, label := range metric.GetLabel() {
+					if label.GetName() == "state" {
+						got[label.GetValue()] = metric.GetGauge().GetValue()
+					}
+				}
+			}
+			want := map[string]float64{"desired": 3, "ready": tc.ready, "deficit": tc.deficit, "stale": tc.stale, "claimable": tc.claimable}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("gauges (-want +got):\n%s", diff)
+			}
+			if active := s.tally().active; active != tc.active {
+				t.Errorf("%d are active, want %d", active, tc.active)
+			}
+		})
 	}
 }

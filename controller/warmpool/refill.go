@@ -29,10 +29,10 @@ type refill struct {
 	filled time.Time
 }
 
-// allow says how many of those that are missing may be made now, and when to ask for
+// allow says how many of those that are to be made may be made now, and when to ask for
 // the rest; zero when there is none, or when the next event will do.
-func (r *refill) allow(limits Refill, missing int, now time.Time) (count int, again time.Time) {
-	if missing == 0 {
+func (r *refill) allow(limits Refill, p plan, now time.Time) (count int, again time.Time) {
+	if p.missing() == 0 {
 		r.full, r.missingSince = true, time.Time{}
 		return 0, time.Time{}
 	}
@@ -42,7 +42,7 @@ func (r *refill) allow(limits Refill, missing int, now time.Time) (count int, ag
 	if start := r.missingSince.Add(limits.Delay); r.full && now.Before(start) {
 		return 0, start
 	}
-	count = min(missing, limits.MaxBatch)
+	count = min(p.create, limits.MaxBatch)
 	if limits.PerSecond > 0 {
 		return r.draw(limits.PerSecond, count, now)
 	}

@@ -13,7 +13,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -153,8 +152,9 @@ func (s *scope) unschedulable() int {
 	return count
 }
 
-// conclude writes the status, tells of it, and says when the next pass is due.
-func (r *Reconciler) conclude(ctx context.Context, s *scope) (ctrl.Result, error) {
+// conclude writes the status, tells of it, and sets the timer for the next pass: also when
+// something failed, which waits longer each time and not for anything else.
+func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
 	if len(s.plan.held) > 0 {
 		s.wakeAt(s.now.Add(r.settings.UnschedulableRecheck))
 	}
@@ -163,13 +163,10 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) (ctrl.Result, error
 	s.memory.claimable.Store(int64(t.claimable))
 	r.gauges.set(client.ObjectKeyFromObject(s.pool), s.desired(), t)
 	s.failed(r.writeStatus(ctx, s))
-	if err := s.problem(); err != nil {
-		return ctrl.Result{}, err
+	if !s.wake.IsZero() {
+		r.waker.After(client.ObjectKeyFromObject(s.pool), s.wake.Sub(s.now))
 	}
-	if s.wake.IsZero() {
-		return ctrl.Result{}, nil
-	}
-	return ctrl.Result{RequeueAfter: max(s.wake.Sub(s.now), time.Millisecond)}, nil
+	return s.problem()
 }
 
 // writeStatus sends what changed of the status, unless it was written a moment ago, or the

@@ -1,0 +1,54 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
+)
+
+func TestSettled(t *testing.T) {
+	sandboxes := schema.GroupResource{Group: "agents.x-k8s.io", Resource: "sandboxes"}
+	status := func(code int32) error { return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}} }
+	cases := map[string]struct {
+		err  error
+		want bool
+	}{
+		"a conflict":                   {apierrors.NewConflict(sandboxes, "a", errors.New("x")), true},
+		"an object that is gone":       {apierrors.NewNotFound(sandboxes, "a"), true},
+		"a quota that is full":         {apierrors.NewForbidden(sandboxes, "a", errors.New("exceeded quota")), true},
+		"a denial without a reason":    {status(http.StatusBadRequest), true},
+		"a denial with a code":         {status(http.StatusTeapot), true},
+		"an object that is invalid":    {apierrors.NewInvalid(schema.GroupKind{}, "a", nil), true},
+		"too many requests":            {apierrors.NewTooManyRequests("x", 1), true},
+		"a server that failed":         {apierrors.NewInternalError(errors.New("failed calling webhook")), false},
+		"a server that took too long":  {apierrors.NewTimeoutError("x", 1), false},
+		"a request that took too long": {status(http.StatusRequestTimeout), false},
+		"no answer":                    {&url.Error{Op: "Patch", Err: context.DeadlineExceeded}, false},
+		"a pass that was ended":        {context.Canceled, false},
+		"a connection that was lost":   {errors.New("http2: client connection lost"), false},
+		"no error":                     {},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := tc.err
+			if err != nil {
+				err = fmt.Errorf("write: %w", err)
+			}
+			if got := patch.Settled(err); got != tc.want {
+				t.Errorf("Settled(%v) = %t, want %t", err, got, tc.want)
+			}
+		})
+	}
+}

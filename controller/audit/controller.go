@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -53,7 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 func (r *Reconciler) audit(ctx context.Context, name string) (ctrl.Result, error) {
-	namespace, err := one(ctx, r.cached.reader, "", name, &corev1.Namespace{})
+	namespace, err := lookup.Object(ctx, r.cached.reader, "", name, &corev1.Namespace{})
 	if err != nil {
 		return ctrl.Result{}, err
 	}

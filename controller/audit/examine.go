@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -31,7 +32,7 @@ type examiner struct {
 }
 
 func newExaminer(reader client.Reader, rules *engine.Engine, clk clock.PassiveClock, settings Settings) *examiner {
-	c := cached{reader}
+	c := cached{lookup.Glancing(reader)}
 	x := &examiner{
 		judge: &judge.Judge{
 			Platform: settings.Platform, Lookup: c, Engine: rules, RelaxedServiceNames: settings.RelaxedServiceNames, Clock: clk,

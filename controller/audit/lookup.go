@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -23,9 +22,6 @@ import (
 // indexByHash finds objects of one kind by the contract's hash of their names.
 const indexByHash = "audit.hash"
 
-// shared reads one object from the cache as it is, without a copy.
-var shared = &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
-
 // cached reads what judgements rest on from the caches of the controllers, and never
 // from the apiserver.
 type cached struct {
@@ -37,7 +33,7 @@ var _ judge.Lookup = cached{}
 // Namespace returns a namespace.
 func (c cached) Namespace(ctx context.Context, name string) (engine.NamespaceInfo, error) {
 	var namespace corev1.Namespace
-	if err := c.reader.Get(ctx, client.ObjectKey{Name: name}, &namespace, shared); err != nil {
+	if err := c.reader.Get(ctx, client.ObjectKey{Name: name}, &namespace); err != nil {
 		return engine.NamespaceInfo{}, fmt.Errorf("read namespace %q: %w", name, err)
 	}
 	return engine.NamespaceInfo{Name: name, Labels: namespace.Labels, Annotations: namespace.Annotations}, nil
@@ -78,23 +74,11 @@ func (c cached) Pool(ctx context.Context, namespace, name string) (map[string]an
 }
 
 func (c cached) template(ctx context.Context, namespace, name string) (*extensionsv1beta1.SandboxTemplate, error) {
-	return one(ctx, c.reader, namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	return lookup.Object(ctx, c.reader, namespace, name, &extensionsv1beta1.SandboxTemplate{})
 }
 
 func (c cached) pool(ctx context.Context, namespace, name string) (*extensionsv1beta1.SandboxWarmPool, error) {
-	return one(ctx, c.reader, namespace, name, &extensionsv1beta1.SandboxWarmPool{})
-}
-
-func one[T client.Object](ctx context.Context, reader client.Reader, namespace, name string, into T) (T, error) {
-	var none T
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into, shared)
-	if apierrors.IsNotFound(err) {
-		return none, nil
-	}
-	if err != nil {
-		return none, fmt.Errorf("read %T %s/%s: %w", into, namespace, name, err)
-	}
-	return into, nil
+	return lookup.Object(ctx, c.reader, namespace, name, &extensionsv1beta1.SandboxWarmPool{})
 }
 
 // Colliding returns the name of another object of the kind whose name has the same

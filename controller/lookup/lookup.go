@@ -27,6 +27,16 @@ var Shared = &client.ListOptions{DisableReadYourWritesConsistency: true, UnsafeD
 // Glance reads the cache as it is and copies nothing.
 var Glance = &client.GetOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)}
 
+// Glancing reads each object with Glance.
+func Glancing(reader client.Reader) client.Reader { return glancing{reader} }
+
+type glancing struct{ client.Reader }
+
+// Get implements client.Reader.
+func (g glancing) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	return g.Reader.Get(ctx, key, into, append(options, Glance)...)
+}
+
 // ErrNoNamespace says that a namespace does not exist, as the apiserver says too.
 var ErrNoNamespace = errors.New("there is no such namespace")
 

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -325,18 +326,12 @@ func unknownIn(report engine.LoadReport) sets.Set[string] {
 	return ids
 }
 
-// maxNote is how long the note of an Event may be.
-const maxNote = 1000
-
 func (s *Source) warn(configMap *corev1.ConfigMap, reason, note string) {
 	s.say(configMap, corev1.EventTypeWarning, reason, note)
 }
 
 func (s *Source) say(configMap *corev1.ConfigMap, kind, reason, note string) {
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote], "") + "..."
-	}
 	if s.Events != nil && (!s.Beside || reason == ReasonRuleQuarantined) {
-		s.Events.Eventf(configMap, nil, kind, reason, actionLoad, "%s", note)
+		s.Events.Eventf(configMap, nil, kind, reason, actionLoad, "%s", clip.Note(note))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 )
 
 // Messages of conditions. Clients compare them to the letter.
@@ -40,9 +41,6 @@ const (
 	messageSchedulingPending = "Pod has not reported a PodScheduled condition yet"
 )
 
-// maxMessage is how many bytes the apiserver takes as the message of a condition.
-const maxMessage = 32 << 10
-
 // A Pod's conditions may have any reason; of a Sandbox's the apiserver takes these only.
 var reasonForm = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
@@ -59,7 +57,7 @@ func conditions(s *scope) []metav1.Condition {
 	list := slices.Clone(s.sandbox.Status.Conditions)
 	set := func(c metav1.Condition) {
 		c.ObservedGeneration = s.sandbox.Generation
-		c.Message = clip(c.Message, maxMessage)
+		c.Message = clip.Message(c.Message)
 		if c.LastTransitionTime.IsZero() {
 			c.LastTransitionTime = metav1.NewTime(s.now)
 		}

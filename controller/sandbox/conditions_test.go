@@ -286,7 +286,8 @@ func TestTransitionTimesMoveOnlyWithTheStatus(t *testing.T) {
 
 // A status with a longer message would be refused whole.
 func TestNoMessageIsLongerThanTheApiserverTakes(t *testing.T) {
-	long := strings.Repeat("x", maxMessage+1)
+	const most = 32 << 10
+	long := strings.Repeat("x", most+1)
 	pod := makePod("box", ready, withPodCondition(corev1.PodScheduled, corev1.ConditionTrue, "", long))
 	going := func(s *scope) {
 		names := make([]string, 200)
@@ -305,8 +306,8 @@ func TestNoMessageIsLongerThanTheApiserverTakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range conditions(s) {
-				if (c.Type != agentsv1beta1.ConditionSuspended) != (len(c.Message) == maxMessage) {
-					t.Errorf("the message of %s has %d bytes, at most %d are taken", c.Type, len(c.Message), maxMessage)
+				if (c.Type != agentsv1beta1.ConditionSuspended) != (len(c.Message) == most) {
+					t.Errorf("the message of %s has %d bytes, at most %d are taken", c.Type, len(c.Message), most)
 				}
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 )
 
 // Reasons and actions of Events.
@@ -23,9 +24,6 @@ const (
 	actionCreatingPod   = "CreatingPod"
 	actionRecreatingPod = "RecreatingPod"
 )
-
-// maxNote is how many bytes the apiserver takes as the note of an Event.
-const maxNote = 1024
 
 // notice is one thing to tell whoever watches the Sandbox.
 type notice struct{ reason, action, note string }
@@ -60,15 +58,6 @@ func refusalReason(message string) string {
 // tell publishes the Events of a pass.
 func (r *Reconciler) tell(s *scope, desired agentsv1beta1.SandboxStatus) {
 	for _, n := range eventsOf(s, desired) {
-		r.recorder.Eventf(s.sandbox, nil, corev1.EventTypeWarning, n.reason, n.action, "%s", clip(n.note, maxNote))
+		r.recorder.Eventf(s.sandbox, nil, corev1.EventTypeWarning, n.reason, n.action, "%s", clip.Note(n.note))
 	}
-}
-
-// clip shortens a text to so many bytes, at the end of a character.
-func clip(text string, limit int) string {
-	const mark = "..."
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
 }

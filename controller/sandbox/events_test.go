@@ -47,21 +47,3 @@ func TestEventsComeOnceATransition(t *testing.T) {
 		})
 	}
 }
-
-func TestClip(t *testing.T) {
-	cases := map[string]struct {
-		text string
-		want string
-	}{
-		"a text that fits":                    {"12345678", "12345678"},
-		"a text that does not":                {"123456789", "12345..."},
-		"a character that is cut is left out": {"1234\u00e9789", "1234..."},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := clip(tc.text, 8); got != tc.want {
-				t.Errorf("clip() = %q, want %q", got, tc.want)
-			}
-		})
-	}
-}

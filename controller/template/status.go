@@ -18,6 +18,7 @@ import (
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
@@ -35,13 +36,7 @@ const (
 	reasonReconcilerError = "ReconcilerError"
 )
 
-const (
-	actionReconciling = "Reconciling"
-	// maxNote and maxMessage are how many bytes the apiserver takes as the note of an
-	// Event and as the message of a condition.
-	maxNote    = 1024
-	maxMessage = 32 << 10
-)
+const actionReconciling = "Reconciling"
 
 // desiredStatus is the status that the pass has come to.
 func desiredStatus(s *scope) extensionsv1beta1.SandboxTemplateStatus {
@@ -60,7 +55,7 @@ func desiredStatus(s *scope) extensionsv1beta1.SandboxTemplateStatus {
 	for _, c := range []metav1.Condition{ready, policy} {
 		c.ObservedGeneration = s.template.Generation
 		c.LastTransitionTime = metav1.NewTime(s.now)
-		c.Message = clip(c.Message, maxMessage)
+		c.Message = clip.Message(c.Message)
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
 	slices.SortFunc(status.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
@@ -118,14 +113,5 @@ func (r *Reconciler) tell(s *scope, desired extensionsv1beta1.SandboxTemplateSta
 	if now.Status == metav1.ConditionTrue || (before != nil && before.Reason == now.Reason && before.Message == now.Message) {
 		return
 	}
-	r.recorder.Eventf(s.template, nil, corev1.EventTypeWarning, now.Reason, actionReconciling, "%s", clip(now.Message, maxNote))
-}
-
-// clip shortens a text to so many bytes, at the end of a character.
-func clip(text string, limit int) string {
-	const mark = "..."
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
+	r.recorder.Eventf(s.template, nil, corev1.EventTypeWarning, now.Reason, actionReconciling, "%s", clip.Note(now.Message))
 }

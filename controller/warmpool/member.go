@@ -34,7 +34,7 @@ const (
 // member is what the pool needs to know of one of its Sandboxes.
 type member struct {
 	sandbox *agentsv1beta1.Sandbox
-	// ready is true when a claim could use the member now.
+	// ready is true when it is Ready. Whether a claim gets it is another question: handsOut.
 	ready bool
 	// since is when the member became, or stayed, not Ready. Zero when it is Ready.
 	since time.Time

@@ -17,6 +17,7 @@ import (
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
@@ -40,9 +41,6 @@ const (
 	reasonNothingDenied    = "NothingDenied"
 	reasonWithinQuota      = "WithinQuota"
 )
-
-// maxMessage is how many bytes the apiserver takes as the message of a condition.
-const maxMessage = 32 << 10
 
 // tally counts the members that are not on their way out.
 type tally struct{ active, ready, stale, claimable int }
@@ -83,7 +81,7 @@ func desiredStatus(s *scope) extensionsv1beta1.SandboxWarmPoolStatus {
 	} {
 		c.ObservedGeneration = s.pool.Generation
 		c.LastTransitionTime = metav1.NewTime(s.now)
-		c.Message = clip(c.Message, maxMessage)
+		c.Message = clip.Message(c.Message)
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
 	slices.SortFunc(status.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
@@ -213,13 +211,4 @@ func isNews(before, after *extensionsv1beta1.SandboxWarmPoolStatus) bool {
 		}
 		return was.Reason != now.Reason && now.Reason != reasonFilling && now.Reason != reasonComplete
 	})
-}
-
-// clip shortens a text to so many bytes, at the end of a character.
-func clip(text string, limit int) string {
-	const mark = "..."
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
 }

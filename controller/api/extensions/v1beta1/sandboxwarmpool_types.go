@@ -62,7 +62,8 @@ type SandboxWarmPoolStatus struct {
 	// replicas is the number of members that are not on their way out.
 	Replicas int32 `json:"replicas"`
 
-	// readyReplicas is the number of members that a claim can have now.
+	// readyReplicas is the number of members that are Ready, those among them too that no
+	// claim gets because the template describes others now or today's policies refuse them.
 	ReadyReplicas int32 `json:"readyReplicas"`
 
 	// selector is the label selector of the members' Pods, for autoscalers.

@@ -1,0 +1,28 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clip shortens texts to what the apiserver takes: it refuses longer ones, and all
+// that was to be written with them.
+package clip
+
+import "strings"
+
+const (
+	maxMessage = 32 << 10
+	maxNote    = 1 << 10
+	mark       = "..."
+)
+
+// Message is a text as the message of a condition, of 32 KiB at most.
+func Message(text string) string { return clip(text, maxMessage) }
+
+// Note is a text as the note of an Event, of 1 KiB at most.
+func Note(text string) string { return clip(text, maxNote) }
+
+// clip shortens a text to so many bytes, at the end of a character.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
+}

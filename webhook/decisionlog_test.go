@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
@@ -94,13 +93,19 @@ func TestLinesOfAMaskThatFailsAreCounted(t *testing.T) {
 	}
 	rules.Evaluate(t.Context(), engine.Input{Operation: "CREATE", Kind: engine.KindSandbox, User: engine.UserInfo{Username: "ann"}})
 	log.Close()
-	want := `
-		# HELP agent_sandbox_decision_log_withheld_total Decisions that were logged without their input and texts, because the mask failed.
-		# TYPE agent_sandbox_decision_log_withheld_total counter
-		agent_sandbox_decision_log_withheld_total 1
-	`
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "agent_sandbox_decision_log_withheld_total"); err != nil {
-		t.Error(err)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]float64{}
+	for _, family := range families {
+		counted[family.GetName()] = family.GetMetric()[0].GetCounter().GetValue()
+	}
+	want := map[string]float64{
+		"agent_sandbox_decision_log_dropped_total": 0, "agent_sandbox_decision_log_failed_total": 0, "agent_sandbox_decision_log_withheld_total": 1,
+	}
+	if diff := cmp.Diff(want, counted); diff != "" {
+		t.Errorf("counters (-want +got):\n%s", diff)
 	}
 }
 

@@ -151,6 +151,12 @@ func TestAMaskThatFailsTellsNoValue(t *testing.T) {
 			if result["denied"] != true || len(result["findings"].([]any)) != 3 || l["decision_id"] != "request-1" {
 				t.Errorf("which rules denied what is gone: %s", show(t, l))
 			}
+			for _, f := range result["findings"].([]any) {
+				finding := f.(map[string]any)
+				if finding["message"] != "withheld: the mask failed" || finding["field"] != nil || finding["value"] != nil || finding["remediation"] != nil || finding["rule"] == nil {
+					t.Errorf("a finding tells more than its rule: %s", show(t, finding))
+				}
+			}
 		})
 	}
 }

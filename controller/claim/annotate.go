@@ -9,12 +9,6 @@ import (
 	"maps"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
-	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
@@ -68,18 +62,4 @@ func (r *Reconciler) annotations(s *scope) map[string]string {
 // wantsAnnotations says whether a write is due after Ready was published.
 func (r *Reconciler) wantsAnnotations(s *scope) bool {
 	return s.sandbox != nil && !maps.Equal(r.annotations(s), s.claim.Annotations)
-}
-
-func isReady(status extensionsv1beta1.SandboxClaimStatus) bool {
-	return meta.IsStatusConditionTrue(status.Conditions, agentsv1beta1.ConditionReady)
-}
-
-// forgive takes it lightly when somebody changed or deleted the claim at the moment of
-// a write: a later pass sees it, and each waits longer, since the cache may be far behind.
-func (r *Reconciler) forgive(s *scope, err error) error {
-	if apierrors.IsConflict(err) {
-		r.waker.After(s.key(), s.record.nextPause())
-		return nil
-	}
-	return client.IgnoreNotFound(err)
 }

@@ -17,6 +17,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 )
 
@@ -134,6 +135,9 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) error {
 	if sandbox != nil {
 		s.record.creating = false // that write can no longer succeed, or has
 	}
+	if serving := s.owned[s.claim.Name]; serving != nil {
+		r.bind(s, serving, blueprint.LaunchCold)
+	}
 	return nil
 }
 
@@ -145,7 +149,7 @@ func (r *Reconciler) settleAdoption(ctx context.Context, s *scope, attempt *adop
 	s.note(attempt.Name, sandbox)
 	switch {
 	case s.owned[attempt.Name] != nil:
-		s.record.adopting, s.record.bound = nil, attempt.Name
+		r.bind(s, s.owned[attempt.Name], blueprint.LaunchWarm)
 	case sandbox == nil, sandbox.UID != attempt.UID, sandbox.ResourceVersion != attempt.version:
 		// The version that locks the write is no more, so that it can never succeed.
 		s.record.adopting = nil

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -153,6 +154,10 @@ func TestAClaimThatLosesEveryMemberSaysSoAndGoesOn(t *testing.T) {
 	e.named("claim")
 	if got := said(); !slices.Contains(got, ReasonAdoptionConflict) {
 		t.Errorf("the claim said %v, want %s among it", got, ReasonAdoptionConflict)
+	}
+	var conflicts dto.Metric
+	if err := e.reconciler.metrics.conflicts.Write(&conflicts); err != nil || conflicts.GetCounter().GetValue() != adoptionTries {
+		t.Errorf("%v conflicts are counted, %v, want %d", conflicts.GetCounter().GetValue(), err, adoptionTries)
 	}
 	for i := range adoptionTries {
 		if owner := stock.member(fmt.Sprintf("pool-%d", i)).OwnerReferences[0]; owner.Name != "other" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -136,7 +137,12 @@ func (r *Reconciler) phases(s *scope) []phase {
 // release forgets a claim that is gone.
 func (r *Reconciler) release(request ctrl.Request) {
 	r.index.Leave(request.NamespacedName)
-	if known := r.memory.forget(request.NamespacedName); known != nil {
+	r.close(r.memory.forget(request.NamespacedName))
+}
+
+// close ends what was remembered of a claim that is gone; nil when nothing was.
+func (r *Reconciler) close(known *record) {
+	if known != nil {
 		r.inherited.settle(known.uid)
 		r.abandon(known)
 	}
@@ -193,4 +199,14 @@ func (r *Reconciler) publish(ctx context.Context, s *scope) error {
 	r.tell(s, desired)
 	r.measure(s, desired)
 	return nil
+}
+
+// forgive takes it lightly when somebody changed or deleted the claim at the moment of
+// a write: a later pass sees it, and each waits longer, since the cache may be far behind.
+func (r *Reconciler) forgive(s *scope, err error) error {
+	if apierrors.IsConflict(err) {
+		r.waker.After(s.key(), s.record.nextPause())
+		return nil
+	}
+	return client.IgnoreNotFound(err)
 }

@@ -56,9 +56,13 @@
 // and judged anew when template, pool or tier change, so that a pool full of stale ones
 // costs no claim more than one look.
 //
-// 2026-11-29: Claims that are younger than this process's lead by a minute skip the
-// live read before their first adoption: nobody else can have served them, and it
-// would add a round trip to every claim.
+// 2026-11-30: A Sandbox that the apiserver would not let a claim have, for whatever reason,
+// is offered after all others until it changes. What refuses one claim may refuse none of
+// the others; and one Sandbox that nobody may have must not stand in the way of all.
+//
+// 2026-11-29: Claims that did not exist when this process took the lead skip the live read
+// before their first adoption: nobody else can have served them, and it would add a round
+// trip to every claim.
 //
 // 2026-11-29: A Sandbox that was lost is SandboxMissing for a claim that was Ready
 // once, also when it expired, was retained and had its shutdownTime moved later: what
@@ -92,5 +96,6 @@
 //
 // 2026-11-30: bind-timeout also ends a claim whose writes were all refused, by a quota, a
 // policy or somebody faster. While the fate of one is unknown, it does not; and the
-// apiserver has the last word on whether there is a Sandbox.
+// apiserver has the last word on whether there is a Sandbox. A write of an earlier leader
+// that arrives after the end was announced revives nothing: its Sandbox goes.
 package claim

@@ -18,10 +18,12 @@ import (
 // that nothing may be said or done.
 func (r *Reconciler) gather(ctx context.Context, claim *extensionsv1beta1.SandboxClaim) (*scope, error) {
 	now := r.clock.Now()
+	record, earlier := r.memory.of(client.ObjectKeyFromObject(claim), claim.UID, now)
+	r.close(earlier)
 	s := &scope{
 		claim:        claim,
 		now:          now,
-		record:       r.memory.of(client.ObjectKeyFromObject(claim), claim.UID, now),
+		record:       record,
 		owned:        map[string]*agentsv1beta1.Sandbox{},
 		bindDeadline: bindDeadline(claim, r.settings.BindTimeout),
 	}

@@ -45,25 +45,32 @@ func (e *environment) gaveUp() {
 	})
 }
 
-// lists counts how often the apiserver is asked for all that a claim controls.
-type lists struct{ atomic.Int64 }
+// asks counts certain requests of a client.
+type asks struct {
+	atomic.Int64
 
-func (l *lists) wrap(next http.RoundTripper) http.RoundTripper {
-	return &counting{lists: l, next: next}
+	of func(*http.Request) bool
 }
 
+func (a *asks) wrap(next http.RoundTripper) http.RoundTripper { return &counting{asks: a, next: next} }
+
 type counting struct {
-	lists *lists
-	next  http.RoundTripper
+	asks *asks
+	next http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
 func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/sandboxes") &&
-		strings.Contains(request.URL.Query().Get("labelSelector"), keys.ClaimUID) {
-		c.lists.Add(1)
+	if c.asks.of(request) {
+		c.asks.Add(1)
 	}
 	return c.next.RoundTrip(request)
+}
+
+// forAllOfAClaim are requests for all that a claim controls.
+func forAllOfAClaim(request *http.Request) bool {
+	return request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/sandboxes") &&
+		strings.Contains(request.URL.Query().Get("labelSelector"), keys.ClaimUID)
 }
 
 // What was tried in vain keeps no claim from giving up. Whether it was in vain, the
@@ -106,7 +113,7 @@ func TestAClaimGivesUpWhateverWasTriedForIt(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asked := &lists{}
+			asked := &asks{of: forAllOfAClaim}
 			e := newEnvironment(t, func(e *environment) {
 				e.Wrap = asked.wrap
 				if tc.wrap != nil {
@@ -136,12 +143,7 @@ func TestAClaimThatHasASandboxDoesNotGiveUpWhateverTheCacheShows(t *testing.T) {
 	late.Begin()
 	claim := makeClaim("claim", patient)
 	e.Create(claim)
-	given := makeSandbox(func(s *agentsv1beta1.Sandbox) {
-		s.Name, s.ResourceVersion, s.Labels[keys.ClaimUID] = "claim", "", string(claim.UID)
-		s.OwnerReferences = []metav1.OwnerReference{
-			*metav1.NewControllerRef(claim, extensionsv1beta1.GroupVersion.WithKind(extensionsv1beta1.SandboxClaimKind)),
-		}
-	})
+	given := makeGiven(claim)
 	e.Create(given)
 	e.report("claim", func(s *agentsv1beta1.SandboxStatus) { *s = readyStatus() })
 	e.Clock.Jump(5 * time.Minute)
@@ -153,12 +155,46 @@ func TestAClaimThatHasASandboxDoesNotGiveUpWhateverTheCacheShows(t *testing.T) {
 	}
 }
 
+// makeGiven is the Sandbox that an earlier leader made for a claim.
+func makeGiven(claim *extensionsv1beta1.SandboxClaim) *agentsv1beta1.Sandbox {
+	return makeSandbox(func(s *agentsv1beta1.Sandbox) {
+		s.Name, s.ResourceVersion, s.Labels[keys.ClaimUID] = claim.Name, "", string(claim.UID)
+		s.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(claim, extensionsv1beta1.GroupVersion.WithKind(extensionsv1beta1.SandboxClaimKind)),
+		}
+	})
+}
+
+// A client that was told of the end has turned to something else: it would never look at
+// the claim again, and its Sandbox would stay.
+func TestWhatArrivesAfterAClaimGaveUpGoes(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	claim := makeClaim("claim", patient)
+	e.Create(claim)
+	e.jump("claim", 5*time.Minute)
+	e.gaveUp()
+	said := e.reasons()
+	e.Create(makeGiven(claim))
+	e.Eventually("the late Sandbox is gone", func() error {
+		if left := e.sandboxes(); len(left) != 0 {
+			return fmt.Errorf("there is %s", left[0].Name)
+		}
+		return nil
+	})
+	e.says(saysExpired)
+	e.named("")
+	if got := said(); !slices.Equal(got, []string{ReasonClaimExpired}) {
+		t.Errorf("the claim said %v", got)
+	}
+}
+
 // Each list goes through all Sandboxes of a namespace, so that a burst of claims must not
 // cost one for each.
 func TestAColdStartOfANewClaimAsksForNoList(t *testing.T) {
 	t.Parallel()
 	const claims = 20
-	asked := &lists{}
+	asked := &asks{of: forAllOfAClaim}
 	e := newEnvironment(t, func(e *environment) { e.Wrap = asked.wrap })
 	w := e.Witness()
 	e.pool(emptyPool)

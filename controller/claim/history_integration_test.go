@@ -21,11 +21,17 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
-// outage is a time in which a node is not ready, as the controllers know. It begins and ends
-// after what had these versions; until is 0 while it lasts.
+// outage is a time in which a node, or the Pod of a member, is out of service, as the
+// controllers know. It begins and ends after what had these versions; until is 0 while it
+// lasts.
 type outage struct {
-	node        string
-	from, until uint64
+	node, member string
+	from, until  uint64
+}
+
+// concerns says whether a member is out of service with it.
+func (o outage) concerns(member *agentsv1beta1.Sandbox) bool {
+	return o.node != "" && o.node == member.Status.NodeName || o.member != "" && o.member == member.Name
 }
 
 // history is everything that was ever stored of some kinds of objects.
@@ -240,8 +246,8 @@ func (r *replay) handedOut(version uint64, member, taken *agentsv1beta1.Sandbox)
 		}
 	}
 	for _, o := range r.outages {
-		if o.node == member.Status.NodeName && made > o.from && (o.until == 0 || version <= o.until) {
-			r.fail("member %s went to claim %s from node %s, which was away from version %d to %d", member.Name, claim.Name, o.node, o.from, o.until)
+		if o.concerns(member) && made > o.from && (o.until == 0 || version <= o.until) {
+			r.fail("member %s went to claim %s during %+v", member.Name, claim.Name, o)
 		}
 	}
 }

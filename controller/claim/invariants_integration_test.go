@@ -65,6 +65,7 @@ func oneForOne(t *testing.T, seed uint64) {
 	late.Stop()
 	e.Eventually("every claim is bound", func() error { return e.unbound(claims, 0) })
 	flicker()
+	e.offersWhatIsFit()
 	if doubles := w.Doubles(); len(doubles) > 0 {
 		t.Error(errors.Join(doubles...))
 	}
@@ -74,6 +75,24 @@ func oneForOne(t *testing.T, seed uint64) {
 	}
 	e.consistent()
 	t.Logf("%d requests were disturbed, %d members handed out; writes:\n%s", faults.Count(), warm, e.Writes())
+}
+
+// offersWhatIsFit waits until what claims could have now is offered to them. What nobody has
+// looked at since the template changed is offered as well.
+func (e *environment) offersWhatIsFit() {
+	e.Helper()
+	e.Eventually("the members that are left are offered", func() error {
+		fit, all := 0, e.sandboxes()
+		for i := range all {
+			if _, belongs := poolOf(&all[i]); belongs && usable(&all[i]) && imageOf(&all[i]) != outdatedImage {
+				fit++
+			}
+		}
+		if _, offered := e.reconciler.index.Size(e.Key("pool")); offered < fit {
+			return fmt.Errorf("%d of %d are", offered, fit)
+		}
+		return nil
+	})
 }
 
 type memberEdit = func(*agentsv1beta1.Sandbox, *corev1.Pod)

@@ -58,19 +58,19 @@ type memory struct {
 }
 
 // of gives the record of a claim. A claim of the same name that is another one gets a
-// record of its own.
-func (m *memory) of(claim types.NamespacedName, uid types.UID, now time.Time) *record {
+// record of its own, and the record of the earlier one is given out a last time.
+func (m *memory) of(claim types.NamespacedName, uid types.UID, now time.Time) (current, earlier *record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if known, found := m.records[claim]; found && known.uid == uid {
-		return known
+	known := m.records[claim]
+	if known != nil && known.uid == uid {
+		return known, nil
 	}
 	if m.records == nil {
 		m.records = map[types.NamespacedName]*record{}
 	}
-	made := &record{uid: uid, firstSeen: now}
-	m.records[claim] = made
-	return made
+	m.records[claim] = &record{uid: uid, firstSeen: now}
+	return m.records[claim], known
 }
 
 // forget drops the record of a claim that is gone and gives it out a last time; nil

@@ -4,6 +4,8 @@
 package claim
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -97,6 +100,63 @@ func TestTheFirstReadyOfAClaimIsMeasuredFromEachBeginning(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestClaimsThatGotASandboxAreCountedByWhatTheyGot(t *testing.T) {
+	cases := map[string]struct {
+		launch string
+		edit   func(*agentsv1beta1.Sandbox)
+		want   string
+	}{
+		"a warm one that is Ready": {
+			"warm", func(s *agentsv1beta1.Sandbox) { s.Labels[keys.CreatedBy] = "client" },
+			"created_by=client launch_type=warm namespace=team-a pod_condition=ready sandbox_template=template warmpool_name=pool: 1",
+		},
+		"a cold one of a client that does not say who it is": {
+			"cold", func(s *agentsv1beta1.Sandbox) { s.Status.Conditions = nil; delete(s.Labels, keys.CreatedBy) },
+			"created_by=unknown launch_type=cold namespace=team-a pod_condition=not_ready sandbox_template=template warmpool_name=pool: 1",
+		},
+		"one that names no template": {
+			"warm", func(s *agentsv1beta1.Sandbox) { delete(s.Annotations, keys.SandboxTemplateRef) },
+			"created_by=controller launch_type=warm namespace=team-a pod_condition=ready sandbox_template=__unknown__ warmpool_name=pool: 1",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := New(nil, nil, events.NewFakeRecorder(1), clocktesting.NewFakePassiveClock(noon()), Settings{})
+			registry := prometheus.NewPedanticRegistry()
+			if err := r.metrics.register(registry); err != nil {
+				t.Fatal(err)
+			}
+			r.bind(makeScope(), makeSandbox(tc.edit), tc.launch)
+			if diff := cmp.Diff([]string{tc.want}, launchesIn(t, registry)); diff != "" {
+				t.Errorf("counted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// launchesIn are the counted launches with their labels.
+func launchesIn(t *testing.T, registry *prometheus.Registry) []string {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var launches []string
+	for _, family := range families {
+		if family.GetName() != "agent_sandbox_claim_creation_total" {
+			continue
+		}
+		for _, series := range family.GetMetric() {
+			var labels []string
+			for _, label := range series.GetLabel() {
+				labels = append(labels, label.GetName()+"="+label.GetValue())
+			}
+			launches = append(launches, fmt.Sprintf("%s: %v", strings.Join(labels, " "), series.GetCounter().GetValue()))
+		}
+	}
+	return launches
 }
 
 // latenciesIn are the sums of the histograms that hold one measurement each, by their names.

@@ -40,7 +40,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 			return err
 		}
 		fits, err := r.tryAdopt(ctx, s, attempt, unfit)
-		if err != nil || s.sandbox != nil {
+		if err != nil || s.silent || s.sandbox != nil {
 			return err
 		}
 		if fits {
@@ -260,7 +260,8 @@ func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, s
 		r.metrics.conflicts.Inc()
 		return nil
 	case settled(err):
-		r.giveBack(s, attempt, true)
+		s.record.adopting = nil
+		r.index.Postpone(attempt.Member)
 	}
 	return fmt.Errorf("take Sandbox %q from pool %q: %w", sandbox.Name, s.pool.Name, err)
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 )
 
@@ -49,7 +50,9 @@ func (r *Reconciler) phaseAssign(ctx context.Context, s *scope) error {
 			return nil
 		}
 	}
-	return r.create(ctx, s)
+	err := r.create(ctx, s)
+	s.waits = err != nil && fromPool(s) // what the pool gets may serve it before another try does
+	return err
 }
 
 // fromPool says whether a waiting Sandbox can serve the claim: it has no variables or
@@ -124,4 +127,17 @@ func find[T client.Object](ctx context.Context, r *Reconciler, s *scope, name st
 		return none, fmt.Errorf("copy %T", into)
 	}
 	return lookup.Object(ctx, r.live, s.claim.Namespace, name, fresh)
+}
+
+// options are what a Sandbox depends on besides its template.
+func (r *Reconciler) options(ctx context.Context, s *scope) (blueprint.Options, error) {
+	label, err := lookup.TierLabel(ctx, r.client, r.live, s.claim.Namespace)
+	if err != nil {
+		return blueprint.Options{}, err
+	}
+	options, invalid := blueprint.OptionsFor(r.settings.Platform, label, s.template)
+	if invalid != nil {
+		return blueprint.Options{}, refuse(ReasonReconcilerError, "template %q: %w", s.template.Name, invalid)
+	}
+	return options, nil
 }

@@ -65,16 +65,3 @@ func (r *Reconciler) alreadyThere(ctx context.Context, s *scope) error {
 	}
 	return pending(s)
 }
-
-// options are what a Sandbox depends on besides its template.
-func (r *Reconciler) options(ctx context.Context, s *scope) (blueprint.Options, error) {
-	label, err := lookup.TierLabel(ctx, r.client, r.live, s.claim.Namespace)
-	if err != nil {
-		return blueprint.Options{}, err
-	}
-	options, invalid := blueprint.OptionsFor(r.settings.Platform, label, s.template)
-	if invalid != nil {
-		return blueprint.Options{}, refuse(ReasonReconcilerError, "template %q: %w", s.template.Name, invalid)
-	}
-	return options, nil
-}

@@ -22,7 +22,9 @@ func (r *Reconciler) phaseExpiry(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.abandon(s.record)
-	s.sandbox = s.chosen()
+	if !s.gaveUp() {
+		s.sandbox = s.chosen()
+	}
 	if !s.announced() {
 		s.wakeAt(s.now)
 		return nil

@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -166,18 +168,59 @@ func TestAPoolWakesTheClaimsThatHaveNothing(t *testing.T) {
 	stock := e.bound()
 	e.Create(makeClaim("waiting"), makeClaim("elsewhere", func(c *extensionsv1beta1.SandboxClaim) { c.Spec.WarmPoolRef.Name = "other" }))
 	e.Eventually("the second claim waits", func() error { return waits(e) })
-	woken := func(requests []ctrl.Request) []string {
-		var names []string
-		for _, request := range requests {
-			names = append(names, request.Name)
-		}
-		slices.Sort(names)
-		return names
+	renamed, respecified := stock.template.DeepCopy(), stock.template.DeepCopy()
+	renamed.Labels = map[string]string{"a": "b"}
+	respecified.Generation++
+	cases := map[string]struct {
+		happens func(requests)
+		want    []string
+	}{
+		"a pool that appears": {
+			func(q requests) {
+				e.reconciler.poolEvents().Create(t.Context(), event.CreateEvent{Object: stock.pool}, q)
+			}, []string{"waiting"},
+		},
+		"a pool that goes": {
+			func(q requests) {
+				e.reconciler.poolEvents().Delete(t.Context(), event.DeleteEvent{Object: stock.pool}, q)
+			}, []string{"waiting"},
+		},
+		"a template that appears": {
+			func(q requests) {
+				e.reconciler.templateEvents().Create(t.Context(), event.CreateEvent{Object: stock.template}, q)
+			}, []string{"claim", "waiting"},
+		},
+		"a template that says something else": {
+			func(q requests) {
+				e.reconciler.templateEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: stock.template, ObjectNew: respecified}, q)
+			}, []string{"waiting"},
+		},
+		"a template that says the same": {
+			func(q requests) {
+				e.reconciler.templateEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: stock.template, ObjectNew: renamed}, q)
+			}, nil,
+		},
 	}
-	if diff := cmp.Diff([]string{"waiting"}, woken(e.reconciler.claimsOfPool(t.Context(), stock.pool, false))); diff != "" {
-		t.Errorf("woken by the pool (-want +got):\n%s", diff)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+			defer queue.ShutDown()
+			tc.happens(queue)
+			if diff := cmp.Diff(tc.want, namesIn(queue)); diff != "" {
+				t.Errorf("woken (-want +got):\n%s", diff)
+			}
+		})
 	}
-	if diff := cmp.Diff([]string{"claim", "waiting"}, woken(e.reconciler.claimsOfPool(t.Context(), stock.pool, true))); diff != "" {
-		t.Errorf("woken by the template (-want +got):\n%s", diff)
+}
+
+// namesIn empties a queue and sorts the names in it.
+func namesIn(queue requests) []string {
+	var names []string
+	for queue.Len() > 0 {
+		request, _ := queue.Get()
+		queue.Done(request)
+		names = append(names, request.Name)
 	}
+	slices.Sort(names)
+	return names
 }

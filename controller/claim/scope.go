@@ -60,7 +60,8 @@ type scope struct {
 	// silent is true when the pass has nothing to say: the claim waits, or was seen in
 	// a state that is no more. Set by any phase.
 	silent bool
-	// waits is true when the claim waits for its pool to refill. Set by phaseAssign.
+	// waits is true when the claim has nothing and is to be woken by what its pool gets. Set
+	// by phaseAssign.
 	waits bool
 	// blind is true when nobody could say whether today's rules admit a Sandbox of the
 	// pool. Set by phaseAssign.
@@ -113,10 +114,12 @@ func (s *scope) finished() *metav1.Condition {
 }
 
 // unbound says whether the claim neither has nor had a Sandbox, and no write is on its way
-// that may give it one.
+// that may give it one. What comes after it said that it gave up is not its Sandbox.
 func (s *scope) unbound() bool {
-	return len(s.owned) == 0 && s.claim.Status.SandboxStatus.Name == "" && s.record.bound == "" &&
-		s.record.adopting == nil && !s.record.creating && !wasReady(s.claim, s.record)
+	if s.claim.Status.SandboxStatus.Name != "" || s.record.bound != "" || wasReady(s.claim, s.record) {
+		return false
+	}
+	return s.announced() || len(s.owned) == 0 && s.record.adopting == nil && !s.record.creating
 }
 
 // expiresAt is when the claim's time is up; zero for never.

@@ -92,3 +92,7 @@ func mirrorFinished(s *scope, status *extensionsv1beta1.SandboxClaimStatus) {
 		status.Conditions = append(status.Conditions, mirrored)
 	}
 }
+
+func isReady(status extensionsv1beta1.SandboxClaimStatus) bool {
+	return meta.IsStatusConditionTrue(status.Conditions, agentsv1beta1.ConditionReady)
+}

@@ -177,6 +177,8 @@ func (w *world) turn(strategy extensionsv1beta1.UpdateStrategyType) {
 	for step := range steps {
 		<-clock.RealClock{}.After(time.Duration(w.random.IntN(300)) * time.Millisecond)
 		switch step {
+		case steps / 4:
+			w.failPod()
 		case steps / 3:
 			w.goAway()
 		case steps / 2:
@@ -258,7 +260,30 @@ func (w *world) deleteClaim() {
 	}
 }
 
-// goAway lets a node cease to be ready and waits until the controllers of claims have been
+// failPod lets the Pod of a member cease to be ready and waits until the controllers of
+// claims have been shown that: claims that come later do not get it until it is mended.
+func (w *world) failPod() {
+	w.Helper()
+	member := w.anyMember()
+	if member == nil || !w.reportReady(member, corev1.ConditionFalse) {
+		return
+	}
+	shown(w, w.Key(member.Name), &corev1.Pod{}, func(p *corev1.Pod) bool { return !podOf(p).Ready })
+	w.outages = append(w.outages, outage{member: member.Name, from: w.version()})
+}
+
+// away are the ways in which a node is out of service.
+func away() []func(*corev1.Node) {
+	return []func(*corev1.Node){
+		func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse },
+		func(n *corev1.Node) { n.Spec.Unschedulable = true },
+		func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}
+		},
+	}
+}
+
+// goAway takes a node out of service and waits until the controllers of claims have been
 // shown that: claims that come later get nothing from there until it comes back.
 func (w *world) goAway() {
 	w.Helper()
@@ -266,7 +291,7 @@ func (w *world) goAway() {
 		return
 	}
 	w.down = w.nodes[w.random.IntN(len(w.nodes))]
-	w.reportNode(w.down, corev1.ConditionFalse)
+	w.changeNode(w.down, away()[w.random.IntN(len(away()))])
 	shown(w, client.ObjectKey{Name: w.down}, &corev1.Node{}, func(n *corev1.Node) bool { return !healthy(n) })
 	w.outages = append(w.outages, outage{node: w.down, from: w.version()})
 }
@@ -276,20 +301,36 @@ func (w *world) comeBack() {
 	if w.down == "" {
 		return
 	}
-	w.outages[len(w.outages)-1].until = w.version()
-	w.reportNode(w.down, corev1.ConditionTrue)
+	w.end(func(o outage) bool { return o.node != "" })
+	w.changeNode(w.down, func(n *corev1.Node) {
+		n.Spec.Taints, n.Spec.Unschedulable, n.Status.Conditions[0].Status = nil, false, corev1.ConditionTrue
+	})
 	w.down = ""
 }
 
-func (w *world) reportNode(name string, ready corev1.ConditionStatus) {
+// end notes that outages are about to end.
+func (w *world) end(which func(outage) bool) {
+	w.Helper()
+	now := w.version()
+	for i := range w.outages {
+		if w.outages[i].until == 0 && which(w.outages[i]) {
+			w.outages[i].until = now
+		}
+	}
+}
+
+func (w *world) changeNode(name string, change func(*corev1.Node)) {
 	w.Helper()
 	node := &corev1.Node{}
 	if err := w.Client.Get(w.Context(), client.ObjectKey{Name: name}, node); err != nil {
 		w.Fatal(err)
 	}
 	before := node.DeepCopy()
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
-	if err := w.Client.Status().Patch(w.Context(), node, client.MergeFrom(before)); err != nil {
+	change(node)
+	status := node.Status
+	err := w.Client.Patch(w.Context(), node, client.MergeFrom(before))
+	node.Status = status
+	if err = errors.Join(err, w.Client.Status().Patch(w.Context(), node, client.MergeFrom(before))); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -310,12 +351,12 @@ func (w *world) anyMember() *agentsv1beta1.Sandbox {
 	return members[w.random.IntN(len(members))]
 }
 
-// reportReady says of the Pod of a Sandbox that runs whether it is ready.
-func (w *world) reportReady(of *agentsv1beta1.Sandbox, ready corev1.ConditionStatus) {
+// reportReady says of the Pod of a Sandbox whether it is ready, if it runs.
+func (w *world) reportReady(of *agentsv1beta1.Sandbox, ready corev1.ConditionStatus) (runs bool) {
 	w.Helper()
 	pod := &corev1.Pod{}
 	if of == nil || !w.Exists(of.Name, pod) || pod.Status.Phase != corev1.PodRunning {
-		return
+		return false
 	}
 	err := apiserver.Kubelet{Client: w.Client}.Report(w.Context(), pod, func(s *corev1.PodStatus) {
 		apiserver.SetCondition(s, corev1.PodReady, ready)
@@ -323,19 +364,21 @@ func (w *world) reportReady(of *agentsv1beta1.Sandbox, ready corev1.ConditionSta
 	if client.IgnoreNotFound(err) != nil {
 		w.Fatal(err)
 	}
+	return err == nil
 }
 
 // mendPods lets all Pods be ready again.
 func (w *world) mendPods() {
 	w.Helper()
+	w.end(func(o outage) bool { return o.member != "" })
 	all := w.sandboxes()
 	for i := range all {
 		w.reportReady(&all[i], corev1.ConditionTrue)
 	}
 }
 
-// settle waits until every claim has a Sandbox, and the pool its replicas, all Ready and as
-// the strategy wants them.
+// settle waits until every claim has a Sandbox, and the pool its replicas, all Ready, as the
+// strategy wants them, and offered to claims.
 func (w *world) settle() {
 	w.Helper()
 	w.Eventually("every claim has a Sandbox", func() error { return w.unbound(w.claims, 0) })
@@ -356,6 +399,9 @@ func (w *world) settle() {
 		}
 		if want := int(*p.Spec.Replicas); members != want || int(p.Status.Replicas) != want || int(p.Status.ReadyReplicas) != want {
 			return fmt.Errorf("%d members of %d, status %+v", members, want, p.Status)
+		}
+		if known, offered := w.reconciler.index.Size(w.Key("pool")); known != members || offered != members {
+			return fmt.Errorf("%d members are known to the controller of claims and %d offered, want %d", known, offered, members)
 		}
 		return nil
 	})

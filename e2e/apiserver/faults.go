@@ -135,7 +135,9 @@ func (timeoutError) Temporary() bool { return true }
 
 func answer(request *http.Request, code int) (*http.Response, error) {
 	reasons := map[int]metav1.StatusReason{
+		http.StatusForbidden:           metav1.StatusReasonForbidden,
 		http.StatusConflict:            metav1.StatusReasonConflict,
+		http.StatusUnprocessableEntity: metav1.StatusReasonInvalid,
 		http.StatusTooManyRequests:     metav1.StatusReasonTooManyRequests,
 		http.StatusInternalServerError: metav1.StatusReasonInternalError,
 	}

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -35,6 +36,8 @@ func (m *Meanwhile) Wrap(next http.RoundTripper) http.RoundTripper {
 type Failing struct {
 	// Method and Path say which: their verb in HTTP, and how their path ends.
 	Method, Path string
+	// Code is the answer in HTTP; 0 for an error of the server.
+	Code int
 
 	left atomic.Int64
 }
@@ -49,7 +52,7 @@ func (f *Failing) Left() int64 { return max(0, f.left.Load()) }
 func (f *Failing) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		if request.Method == f.Method && strings.HasSuffix(request.URL.Path, f.Path) && f.left.Add(-1) >= 0 {
-			return answer(request, http.StatusInternalServerError)
+			return answer(request, cmp.Or(f.Code, http.StatusInternalServerError))
 		}
 		return next.RoundTrip(request)
 	})

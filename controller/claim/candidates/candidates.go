@@ -82,8 +82,10 @@ type member struct {
 	withheld bool
 	// stale is the version of which it is known that it is not the newest.
 	stale string
-	// offeredOn is the node under which it is offered; empty when it is not.
-	offeredOn string
+	// postponed is true while it is offered after all others.
+	postponed bool
+	// offeredAt is where it is offered; the zero place when it is not.
+	offeredAt place
 }
 
 // node is a node and the Sandboxes whose Pods run on it.
@@ -121,6 +123,7 @@ func (i *Index) SetMember(seen Member) {
 		i.poolOf(seen).members[seen.UID] = m
 	}
 	m.withheld = m.withheld && m.Form == seen.Form
+	m.postponed = m.postponed && m.Version == seen.Version
 	m.Member = seen
 	if m.stale != seen.Version {
 		m.stale = ""
@@ -220,21 +223,22 @@ func (i *Index) settle(m *member) {
 	n, known := i.nodes[pod.Node]
 	_, withheld := p.withheld[m.Form]
 	fit := m.Usable && !m.taken && !m.withheld && !withheld && m.stale == "" && pod.Ready && known && n.healthy
-	if fit && m.offeredOn == pod.Node {
+	at := place{node: pod.Node, last: m.postponed}
+	if fit && m.offeredAt == at {
 		return
 	}
 	i.withdraw(m)
 	if fit {
-		m.offeredOn = pod.Node
+		m.offeredAt = at
 		p.offer(m)
 		i.call(p)
 	}
 }
 
 func (i *Index) withdraw(m *member) {
-	if m.offeredOn != "" {
+	if m.offeredAt != (place{}) {
 		i.poolOf(m.Member).withdraw(m)
-		m.offeredOn = ""
+		m.offeredAt = place{}
 	}
 }
 
@@ -271,17 +275,27 @@ func (i *Index) TakeByUID(uid types.UID) (Member, bool) {
 // Return gives back what Take gave. If the version that was taken proved to be out of
 // date, it is offered again only once a newer one is seen.
 func (i *Index) Return(taken Member, outdated bool) {
+	i.giveBack(taken, func(m *member) {
+		if outdated && m.Version == taken.Version {
+			m.stale = taken.Version
+		}
+	})
+}
+
+// Postpone gives back what Take gave and the apiserver would not let the claim have. Until
+// it changes it is offered after all others: the next claim may be refused as well.
+func (i *Index) Postpone(taken Member) {
+	i.giveBack(taken, func(m *member) { m.postponed = m.Version == taken.Version })
+}
+
+func (i *Index) giveBack(taken Member, mark func(*member)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	m, known := i.members[taken.UID]
-	if !known {
-		return
+	if m, known := i.members[taken.UID]; known {
+		m.taken = false
+		mark(m)
+		i.settle(m)
 	}
-	m.taken = false
-	if outdated && m.Version == taken.Version {
-		m.stale = taken.Version
-	}
-	i.settle(m)
 }
 
 // Epoch is another one after each Reconsider and ReconsiderPool. What is withheld must have
@@ -346,7 +360,7 @@ func (i *Index) reconsider(p *pool) {
 	p.reconsidered = i.epoch
 	clear(p.withheld)
 	for _, m := range p.members {
-		m.withheld = false
+		m.withheld, m.postponed = false, false
 		i.settle(m)
 	}
 	i.call(p)

@@ -53,6 +53,12 @@ func (b *bench) ready(name, node string, age time.Duration) {
 	b.SetMember(member(name, age))
 }
 
+// postpone lets a claim take a member in vain.
+func (b *bench) postpone(name string) {
+	taken, _ := b.TakeByUID(types.UID(name))
+	b.Postpone(taken)
+}
+
 // takeAll takes for one claim after another until there is nothing left.
 func (b *bench) takeAll() string {
 	var names []string
@@ -87,6 +93,43 @@ func TestWhatIsOfferedAndInWhichOrder(t *testing.T) {
 				b.ready("y", "n2", 3*time.Hour)
 				b.ready("z", "n2", time.Hour)
 			}, "y x old z",
+		},
+		"what a claim was not let have comes after all others": {
+			func(b *bench) {
+				b.ready("a", "n1", 3*time.Hour)
+				b.ready("b", "n1", 2*time.Hour)
+				b.ready("c", "n2", time.Hour)
+				b.postpone("a")
+			}, "b c a",
+		},
+		"until it changes": {
+			func(b *bench) {
+				b.ready("a", "n1", 3*time.Hour)
+				b.ready("b", "n1", 2*time.Hour)
+				b.postpone("a")
+				m := member("a", 3*time.Hour)
+				m.Version = "2"
+				b.SetMember(m)
+			}, "a b",
+		},
+		"or is reconsidered": {
+			func(b *bench) {
+				b.ready("a", "n1", 3*time.Hour)
+				b.ready("b", "n1", 2*time.Hour)
+				b.postpone("a")
+				b.ReconsiderPool(poolA)
+			}, "a b",
+		},
+		"one that changed meanwhile is not put off": {
+			func(b *bench) {
+				b.ready("a", "n1", 3*time.Hour)
+				b.ready("b", "n1", 2*time.Hour)
+				taken, _ := b.TakeByUID("a")
+				m := member("a", 3*time.Hour)
+				m.Version = "2"
+				b.SetMember(m)
+				b.Postpone(taken)
+			}, "a b",
 		},
 		"one whose Pod is not ready is not offered": {
 			func(b *bench) {

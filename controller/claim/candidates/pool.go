@@ -25,9 +25,10 @@ type pool struct {
 	reconsidered int
 	// offered is the number of members that are offered.
 	offered int
-	// nodes are the shelves that hold something, the fullest first.
-	nodes  *btree.BTree[*shelf]
-	byNode map[string]*shelf
+	// shelves are those that hold something, in the order in which claims are served from
+	// them.
+	shelves *btree.BTree[*shelf]
+	byPlace map[place]*shelf
 
 	// waiting are the claims that wait, the first to come first; called are those that
 	// were woken and have not come back yet.
@@ -36,9 +37,18 @@ type pool struct {
 	called  map[Claim]struct{}
 }
 
-// shelf holds what a pool offers on one node, the oldest first.
+// place is where a member is offered.
+type place struct {
+	// node is the node of its Pod.
+	node string
+	// last is true when it comes after all others.
+	last bool
+}
+
+// shelf holds what a pool offers at one place, the oldest first.
 type shelf struct {
-	node    string
+	place
+
 	members *btree.BTree[*member]
 }
 
@@ -48,16 +58,19 @@ func newPool(name Pool, epoch int) *pool {
 		members:      map[types.UID]*member{},
 		withheld:     map[string]struct{}{},
 		reconsidered: epoch,
-		nodes:        btree.New(degree, fuller),
-		byNode:       map[string]*shelf{},
+		shelves:      btree.New(degree, sooner),
+		byPlace:      map[place]*shelf{},
 		waiting:      list.New(),
 		queued:       map[Claim]*list.Element{},
 		called:       map[Claim]struct{}{},
 	}
 }
 
-// fuller orders shelves by how much they hold.
-func fuller(a, b *shelf) bool {
+// sooner orders shelves: the fullest comes first, and what is to come last does.
+func sooner(a, b *shelf) bool {
+	if a.last != b.last {
+		return b.last
+	}
 	return cmp.Or(cmp.Compare(b.members.Len(), a.members.Len()), cmp.Compare(a.node, b.node)) < 0
 }
 
@@ -66,25 +79,25 @@ func older(a, b *member) bool {
 }
 
 func (p *pool) offer(m *member) {
-	s, known := p.byNode[m.offeredOn]
+	s, known := p.byPlace[m.offeredAt]
 	if !known {
-		s = &shelf{node: m.offeredOn, members: btree.New(degree, older)}
-		p.byNode[s.node] = s
+		s = &shelf{place: m.offeredAt, members: btree.New(degree, older)}
+		p.byPlace[s.place] = s
 	}
-	p.nodes.Delete(s)
+	p.shelves.Delete(s)
 	s.members.ReplaceOrInsert(m)
-	p.nodes.ReplaceOrInsert(s)
+	p.shelves.ReplaceOrInsert(s)
 	p.offered++
 }
 
 func (p *pool) withdraw(m *member) {
-	s := p.byNode[m.offeredOn]
-	p.nodes.Delete(s)
+	s := p.byPlace[m.offeredAt]
+	p.shelves.Delete(s)
 	s.members.Delete(m)
 	if s.members.Len() == 0 {
-		delete(p.byNode, s.node)
+		delete(p.byPlace, s.place)
 	} else {
-		p.nodes.ReplaceOrInsert(s)
+		p.shelves.ReplaceOrInsert(s)
 	}
 	p.offered--
 }
@@ -92,7 +105,7 @@ func (p *pool) withdraw(m *member) {
 // best is the first member in order that is not refused; nil when there is none.
 func (p *pool) best(refuse func(Member) bool) *member {
 	var found *member
-	p.nodes.Ascend(func(s *shelf) bool {
+	p.shelves.Ascend(func(s *shelf) bool {
 		s.members.Ascend(func(m *member) bool {
 			if refuse == nil || !refuse(m.Member) {
 				found = m

@@ -7,6 +7,7 @@ package claim
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
@@ -45,6 +47,36 @@ func TestAClaimIsNotToldOfTheOneBeforeIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The first claim goes, and another one of its name comes, while nobody knows yet whether
+// the first one got its Sandbox. That is there for others then.
+func TestWhatWasBegunForAClaimIsNotKeptFromOthersByTheNextOfItsName(t *testing.T) {
+	t.Parallel()
+	var e *environment
+	failing := &apiserver.Failing{Method: http.MethodPatch, Path: "/sandboxes/pool-1"}
+	m := &apiserver.Meanwhile{Method: http.MethodPatch, Path: failing.Path, Happen: func() {
+		e.Delete(e.claim("claim"))
+		next := makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Spec.WarmPoolRef.Name = "nowhere" })
+		e.Create(next)
+		e.Eventually("the controller sees nothing but the second claim", func() error {
+			seen := &extensionsv1beta1.SandboxClaim{}
+			if err := e.reconciler.client.Get(t.Context(), e.Key("claim"), seen, lookup.Glance); err != nil || seen.UID != next.UID {
+				return fmt.Errorf("it sees %s, %w", seen.UID, err)
+			}
+			return nil
+		})
+	}}
+	e = newEnvironment(t, func(made *environment) {
+		made.Wrap = func(next http.RoundTripper) http.RoundTripper { return m.Wrap(failing.Wrap(next)) }
+	})
+	stock := e.pool()
+	stock.add("pool-1")
+	stock.offers(1, 1)
+	failing.Next(1)
+	e.Create(makeClaim("claim"))
+	e.says(`False/WarmPoolNotFound: SandboxWarmPool "nowhere" not found`)
+	stock.offers(1, 1)
 }
 
 // An Event is told once the status says the same. Otherwise each try would tell it again.

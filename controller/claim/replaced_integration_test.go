@@ -54,8 +54,10 @@ func TestAClaimIsNotToldOfTheOneBeforeIt(t *testing.T) {
 func TestWhatWasBegunForAClaimIsNotKeptFromOthersByTheNextOfItsName(t *testing.T) {
 	t.Parallel()
 	var e *environment
+	replaced := make(chan struct{})
 	failing := &apiserver.Failing{Method: http.MethodPatch, Path: "/sandboxes/pool-1"}
 	m := &apiserver.Meanwhile{Method: http.MethodPatch, Path: failing.Path, Happen: func() {
+		defer close(replaced)
 		e.Delete(e.claim("claim"))
 		next := makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Spec.WarmPoolRef.Name = "nowhere" })
 		e.Create(next)
@@ -75,6 +77,7 @@ func TestWhatWasBegunForAClaimIsNotKeptFromOthersByTheNextOfItsName(t *testing.T
 	stock.offers(1, 1)
 	failing.Next(1)
 	e.Create(makeClaim("claim"))
+	<-replaced
 	e.says(`False/WarmPoolNotFound: SandboxWarmPool "nowhere" not found`)
 	stock.offers(1, 1)
 }

@@ -78,9 +78,12 @@ func TestMembersOfATemplateThatIsGoneAreGivenBack(t *testing.T) {
 	stock := e.pool(func(_ *template, p *pool) {
 		p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: extensionsv1beta1.UpdateStrategyRecreate}
 	})
-	for i := range members {
+	for i := range members + 1 {
 		stock.add(fmt.Sprintf("pool-%d", i))
 	}
+	stock.offers(members+1, members+1)
+	e.Create(makeClaim("first")) // once it is bound, the controller knows which claims were before it
+	e.Eventually("the first claim is bound", func() error { return e.unbound(1, 0) })
 	stock.offers(members, members)
 	e.Eventually("the template is seen", func() error {
 		return e.reconciler.client.Get(e.Context(), e.Key("template"), &template{}, lookup.Glance)

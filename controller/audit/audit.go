@@ -100,11 +100,8 @@ func (a *Auditor) Exposed(namespace string, found []exposure.Finding) {
 	}
 }
 
-// SetupWithManager declares indexes, watches and metrics.
+// SetupWithManager declares watches and metrics.
 func (a *Auditor) SetupWithManager(ctx context.Context, mgr ctrl.Manager, registry prometheus.Registerer) error {
-	if err := declareIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
 	if err := a.reconciler.metrics.register(registry); err != nil {
 		return err
 	}

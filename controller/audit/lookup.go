@@ -16,11 +16,9 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
-
-// indexByHash finds objects of one kind by the contract's hash of their names.
-const indexByHash = "audit.hash"
 
 // cached reads what judgements rest on from the caches of the controllers, and never
 // from the apiserver.
@@ -87,7 +85,7 @@ func (c cached) Colliding(ctx context.Context, kind, namespace, name string) (st
 	if kind == engine.KindSandboxClaim {
 		return "", nil // its hash selects nothing
 	}
-	listed, err := c.list(ctx, kind, client.InNamespace(namespace), client.MatchingFields{indexByHash: keys.NameHash(name)})
+	listed, err := c.list(ctx, kind, client.InNamespace(namespace), client.MatchingFields{relations.ByNameHash: keys.NameHash(name)})
 	if err != nil {
 		return "", err
 	}

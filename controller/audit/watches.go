@@ -25,8 +25,6 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 const controllerName = "audit"
@@ -52,19 +50,6 @@ type requests = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
 func request(namespace string) ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKey{Name: namespace}}
-}
-
-// declareIndexes must run before the cache starts.
-func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	var indexes []relations.Index
-	for _, kind := range []client.Object{
-		&agentsv1beta1.Sandbox{}, &extensionsv1beta1.SandboxTemplate{}, &extensionsv1beta1.SandboxWarmPool{},
-	} {
-		indexes = append(indexes, relations.Index{
-			Name: indexByHash, Object: kind, Value: func(object client.Object) string { return keys.NameHash(object.GetName()) },
-		})
-	}
-	return relations.Declare(ctx, indexer, indexes...)
 }
 
 // watch registers the controller of the passes.

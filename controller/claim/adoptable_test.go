@@ -210,32 +210,31 @@ func TestWhatErrorsMean(t *testing.T) {
 	status := func(code int32) error { return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}} }
 	cases := map[string]struct {
 		err error
-		// settled: a write was certainly not carried out. passes: nobody needs to read of
-		// it at once. retried: the work queue tries again.
-		settled, passes, retried bool
+		// passes: nobody needs to read of it at once. retried: the work queue tries again.
+		passes, retried bool
 	}{
-		"a conflict":                   {apierrors.NewConflict(claims, "a", errors.New("x")), true, true, true},
-		"a quota that is full":         {apierrors.NewForbidden(claims, "a", errors.New("exceeded quota")), true, false, true},
-		"a denial without a reason":    {status(http.StatusBadRequest), true, false, true},
-		"an object that is invalid":    {apierrors.NewInvalid(schema.GroupKind{}, "a", nil), true, false, false},
-		"too many requests":            {apierrors.NewTooManyRequests("x", 1), true, true, true},
-		"a server that failed":         {apierrors.NewInternalError(errors.New("x")), false, true, true},
-		"a server that took too long":  {apierrors.NewTimeoutError("x", 1), false, true, true},
-		"a request that took too long": {status(http.StatusRequestTimeout), false, true, true},
-		"no answer":                    {&url.Error{Op: "Patch", Err: context.DeadlineExceeded}, false, true, true},
-		"a pass that was ended":        {context.Canceled, false, true, true},
-		"a fault of ours":              {errors.New("x"), false, false, true},
-		"a user's mistake":             {refuse(ReasonInvalidMetadata, "x"), false, false, false},
-		"a pool that is not there":     {refuse(ReasonWarmPoolNotFound, "x"), false, false, false},
+		"a conflict":                   {apierrors.NewConflict(claims, "a", errors.New("x")), true, true},
+		"a quota that is full":         {apierrors.NewForbidden(claims, "a", errors.New("exceeded quota")), false, true},
+		"a denial without a reason":    {status(http.StatusBadRequest), false, true},
+		"an object that is invalid":    {apierrors.NewInvalid(schema.GroupKind{}, "a", nil), false, false},
+		"too many requests":            {apierrors.NewTooManyRequests("x", 1), true, true},
+		"a server that failed":         {apierrors.NewInternalError(errors.New("x")), true, true},
+		"a server that took too long":  {apierrors.NewTimeoutError("x", 1), true, true},
+		"a request that took too long": {status(http.StatusRequestTimeout), true, true},
+		"no answer":                    {&url.Error{Op: "Patch", Err: context.DeadlineExceeded}, true, true},
+		"a pass that was ended":        {context.Canceled, true, true},
+		"a fault of ours":              {errors.New("x"), false, true},
+		"a user's mistake":             {refuse(ReasonInvalidMetadata, "x"), false, false},
+		"a pool that is not there":     {refuse(ReasonWarmPoolNotFound, "x"), false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := fmt.Errorf("create: %w", tc.err)
 			out := outcome(err)
 			retried := out != nil && !errors.Is(out, reconcile.TerminalError(nil))
-			got := []bool{settled(err), passes(err), retried}
-			if diff := cmp.Diff([]bool{tc.settled, tc.passes, tc.retried}, got); diff != "" {
-				t.Errorf("settled, passes, retried (-want +got):\n%s", diff)
+			got := []bool{passes(err), retried}
+			if diff := cmp.Diff([]bool{tc.passes, tc.retried}, got); diff != "" {
+				t.Errorf("passes, retried (-want +got):\n%s", diff)
 			}
 		})
 	}

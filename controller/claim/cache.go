@@ -4,26 +4,10 @@
 package claim
 
 import (
-	"context"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
-	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
-)
-
-// Names of the indexes of the cache.
-const (
-	// indexSandboxByClaim finds Sandboxes by the UID of the claim that controls them.
-	indexSandboxByClaim = "claim.sandbox"
-	// indexClaimByPool finds claims by the name of the pool that they ask.
-	indexClaimByPool = "claim.pool"
-	// indexPoolByTemplate finds pools by the name of their template.
-	indexPoolByTemplate = "claim.pool.template"
 )
 
 // CacheByObject says what the cache keeps of the kinds that only this package reads.
@@ -51,20 +35,4 @@ func stripNode(object any) (any, error) {
 	}
 	node.Status = corev1.NodeStatus{Conditions: ready, Addresses: node.Status.Addresses}
 	return node, nil
-}
-
-// declareIndexes must run before the cache starts.
-func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	return relations.Declare(ctx, indexer,
-		relations.Index{Name: indexSandboxByClaim, Object: &agentsv1beta1.Sandbox{}, Value: claimUID},
-		relations.Index{Name: indexClaimByPool, Object: &extensionsv1beta1.SandboxClaim{}, Value: relations.PoolOfClaim},
-		relations.Index{Name: indexPoolByTemplate, Object: &extensionsv1beta1.SandboxWarmPool{}, Value: relations.TemplateOfPool},
-	)
-}
-
-func claimUID(sandbox client.Object) string {
-	if owner := relations.Claim(sandbox); owner != nil {
-		return string(owner.UID)
-	}
-	return ""
 }

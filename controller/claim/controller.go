@@ -76,8 +76,8 @@ type Reconciler struct {
 	legacy    legacy
 }
 
-// New makes a Reconciler. The client reads from a cache with the indexes that
-// SetupWithManager declares and sees its own writes; live reads from the apiserver.
+// New makes a Reconciler. The client reads from a cache with the indexes of
+// relations and sees its own writes; live reads from the apiserver.
 func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
 	r := &Reconciler{client: cached, live: live, recorder: recorder, clock: clk, settings: settings}
 	r.index = candidates.New(r.waker.Now)

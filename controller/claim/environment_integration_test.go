@@ -65,9 +65,9 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 func (e *environment) launch() (reconciler *Reconciler, stop func()) {
 	e.Helper()
 	stop = e.Run(apiserver.Setup{
-		Add: func(ctx context.Context, mgr ctrl.Manager) error {
+		Add: func(_ context.Context, mgr ctrl.Manager) error {
 			reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), e.Clock, e.setting)
-			return reconciler.SetupWithManager(ctx, mgr)
+			return reconciler.SetupWithManager(mgr)
 		},
 		ByObject: CacheByObject(), Elected: "claims",
 	})

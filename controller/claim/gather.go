@@ -12,6 +12,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // gather reads everything that a pass needs. An error means that nothing is known, so
@@ -31,7 +32,7 @@ func (r *Reconciler) gather(ctx context.Context, claim *extensionsv1beta1.Sandbo
 		return nil, err
 	}
 	var controlled agentsv1beta1.SandboxList
-	err := r.client.List(ctx, &controlled, client.InNamespace(claim.Namespace), client.MatchingFields{indexSandboxByClaim: string(claim.UID)}, lookup.Eventually)
+	err := r.client.List(ctx, &controlled, client.InNamespace(claim.Namespace), client.MatchingFields{relations.SandboxByClaim: string(claim.UID)}, lookup.Eventually)
 	if err != nil {
 		return nil, fmt.Errorf("list the Sandboxes of the claim: %w", err)
 	}

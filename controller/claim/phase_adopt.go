@@ -19,6 +19,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lifetime"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
@@ -259,7 +260,7 @@ func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, s
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		r.metrics.conflicts.Inc()
 		return nil
-	case settled(err):
+	case patch.Settled(err):
 		s.record.adopting = nil
 		r.index.Postpone(attempt.Member)
 	}

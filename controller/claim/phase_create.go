@@ -13,6 +13,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lifetime"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 )
 
@@ -46,7 +47,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.alreadyThere(ctx, s)
-	case settled(err):
+	case patch.Settled(err):
 		s.record.creating = false
 	}
 	return fmt.Errorf("create Sandbox %q: %w", sandbox.Name, err)

@@ -9,11 +9,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // refusal is a fault that stays until somebody changes an object. Its reason is that
@@ -62,23 +63,12 @@ func lasts(err error) bool {
 // apiserver did not answer.
 func passes(err error) bool {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || !settled(err)
+		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || !patch.Settled(err)
 	}
 	if failure := (net.Error)(nil); errors.As(err, &failure) {
 		return true
 	}
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// settled says whether an error tells for certain that a write was not carried out:
-// the apiserver refused it.
-func settled(err error) bool {
-	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) {
-		return false
-	}
-	code := status.Status().Code
-	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
 }
 
 // outcome is what the work queue is told. What a user must mend is not retried.

@@ -38,11 +38,8 @@ const (
 	lastPause  = time.Second
 )
 
-// SetupWithManager declares indexes, watches and metrics and registers the controller.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	if err := declareIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
+// SetupWithManager declares watches and metrics and registers the controller.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.metrics.register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("publish the metrics of claims: %w", err)
 	}
@@ -220,7 +217,7 @@ func (r *Reconciler) templateEvents() handler.EventHandler {
 	wake := func(ctx context.Context, template client.Object, all bool, queue requests) {
 		var pools extensionsv1beta1.SandboxWarmPoolList
 		err := r.client.List(ctx, &pools, client.InNamespace(template.GetNamespace()),
-			client.MatchingFields{indexPoolByTemplate: template.GetName()}, lookup.Eventually)
+			client.MatchingFields{relations.PoolByTemplate: template.GetName()}, lookup.Eventually)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot find the pools of a template", "template", template.GetName())
 		}
@@ -243,7 +240,7 @@ func (r *Reconciler) templateEvents() handler.EventHandler {
 
 func (r *Reconciler) claimsOfPool(ctx context.Context, pool client.Object, all bool) []ctrl.Request {
 	var claims extensionsv1beta1.SandboxClaimList
-	err := r.client.List(ctx, &claims, client.InNamespace(pool.GetNamespace()), client.MatchingFields{indexClaimByPool: pool.GetName()}, lookup.Eventually)
+	err := r.client.List(ctx, &claims, client.InNamespace(pool.GetNamespace()), client.MatchingFields{relations.ClaimByPool: pool.GetName()}, lookup.Eventually)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Cannot find the claims of a pool", "pool", pool.GetName())
 		return nil

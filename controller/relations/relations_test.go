@@ -4,12 +4,19 @@
 package relations_test
 
 import (
+	"fmt"
+	"reflect"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
@@ -82,5 +89,40 @@ func TestTierChangedLetsOnlyTheTierThrough(t *testing.T) {
 				t.Errorf("TierChanged() = %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+// An index that is declared twice costs twice, and a cache does not take one name of a kind
+// twice.
+func TestSharedIndexesFindWhatTheyAreFor(t *testing.T) {
+	sandbox := &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{Name: "box", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "extensions.agents.x-k8s.io/v1beta1", Kind: "SandboxClaim", Name: "claim", UID: "claim-uid", Controller: new(true)},
+	}}}
+	template := &extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Name: "python"}}
+	pool := &extensionsv1beta1.SandboxWarmPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}}
+	pool.Spec.TemplateRef.Name = "python"
+	claim := &extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}
+	claim.Spec.WarmPoolRef.Name = "pool"
+	got := map[string]string{}
+	for _, index := range slices.Concat(relations.OfSandboxes(), relations.OfExtensions()) {
+		for _, object := range []client.Object{sandbox, template, pool, claim} {
+			if key := fmt.Sprintf("%T by %s", object, index.Name); reflect.TypeOf(object) == reflect.TypeOf(index.Object) {
+				if _, twice := got[key]; twice {
+					t.Errorf("%s is declared twice", key)
+				}
+				got[key] = index.Value(object)
+			}
+		}
+	}
+	want := map[string]string{
+		"*v1beta1.Sandbox by " + relations.ByNameHash:             keys.NameHash("box"),
+		"*v1beta1.Sandbox by " + relations.SandboxByClaim:         "claim-uid",
+		"*v1beta1.SandboxTemplate by " + relations.ByNameHash:     keys.NameHash("python"),
+		"*v1beta1.SandboxWarmPool by " + relations.ByNameHash:     keys.NameHash("pool"),
+		"*v1beta1.SandboxWarmPool by " + relations.PoolByTemplate: "python",
+		"*v1beta1.SandboxClaim by " + relations.ClaimByPool:       "pool",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("indexes (-want +got):\n%s", diff)
 	}
 }

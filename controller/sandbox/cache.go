@@ -34,8 +34,6 @@ const (
 	indexSandboxByPod = "sandbox.pod"
 	// indexSandboxByClaim finds Sandboxes by the names of their volume claims.
 	indexSandboxByClaim = "sandbox.claim"
-	// indexSandboxByHash finds Sandboxes by the contract's hash of their names.
-	indexSandboxByHash = "sandbox.hash"
 )
 
 // CacheByObject says what the cache keeps of each kind that this package reads. With
@@ -119,7 +117,6 @@ func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{indexPodByPolicy, &corev1.Pod{}, podPolicies},
 		{indexSandboxByPod, &agentsv1beta1.Sandbox{}, sandboxPod},
 		{indexSandboxByClaim, &agentsv1beta1.Sandbox{}, sandboxClaims},
-		{indexSandboxByHash, &agentsv1beta1.Sandbox{}, nameHash},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
 			return fmt.Errorf("declare index %s: %w", index.name, err)
@@ -163,8 +160,4 @@ func sandboxClaims(object client.Object) []string {
 		return claimNames(sandbox)
 	}
 	return nil
-}
-
-func nameHash(object client.Object) []string {
-	return []string{keys.NameHash(object.GetName())}
 }

@@ -90,7 +90,6 @@ func TestIndexes(t *testing.T) {
 		"a Sandbox by a Pod of another name":       {sandboxPod, makeSandbox(trackingPod("mine")), []string{"mine"}},
 		"a Sandbox by no Pod of its own name":      {sandboxPod, makeSandbox(trackingPod("box")), nil},
 		"a Sandbox by its volume claims":           {sandboxClaims, makeSandbox(withVolume("work", "cache")), []string{"work-box", "cache-box"}},
-		"a Sandbox by the hash of its name":        {nameHash, makeSandbox(), []string{keys.NameHash("box")}},
 		"a Sandbox of another group by no Sandbox UID": {podSandbox, makePod("x", func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Sandbox", UID: "x", Controller: new(true)}}
 		}), nil},

@@ -69,8 +69,8 @@ type Reconciler struct {
 	waker    waker.Waker
 }
 
-// New makes a Reconciler. The client reads from a cache with the indexes that
-// SetupWithManager declares and sees its own writes; live reads from the apiserver.
+// New makes a Reconciler. The client reads from a cache with the indexes of
+// relations and those that SetupWithManager declares, and sees its own writes; live reads from the apiserver.
 func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
 	if settings.EveryPolicy == nil {
 		settings.EveryPolicy = live

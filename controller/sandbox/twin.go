@@ -16,6 +16,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // The Service of a Sandbox selects its Pod by a hash of the name, which the contract
@@ -54,7 +55,7 @@ func elderOf(sandbox *agentsv1beta1.Sandbox, twins []agentsv1beta1.Sandbox) stri
 // name. They are the cache's own and must not be changed.
 func (r *Reconciler) sandboxesOfHash(ctx context.Context, namespace, name string) ([]agentsv1beta1.Sandbox, error) {
 	var list agentsv1beta1.SandboxList
-	err := r.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexSandboxByHash: keys.NameHash(name)},
+	err := r.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{relations.ByNameHash: keys.NameHash(name)},
 		&client.ListOptions{DisableReadYourWritesConsistency: true, UnsafeDisableDeepCopy: new(true)})
 	if err != nil {
 		return nil, fmt.Errorf("list Sandboxes by the hash of %q: %w", name, err)

@@ -57,8 +57,8 @@ type Reconciler struct {
 	policies *netpol.Keeper
 }
 
-// New makes a Reconciler. The client reads from a cache with the indexes that
-// SetupWithManager declares and sees its own writes; live reads from the apiserver.
+// New makes a Reconciler. The client reads from a cache with the indexes of
+// relations and those that SetupWithManager declares, and sees its own writes; live reads from the apiserver.
 func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
 	return &Reconciler{
 		client: cached, live: live, recorder: recorder, clock: clk, settings: settings,

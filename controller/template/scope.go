@@ -21,6 +21,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // takenRecheck is how soon a name that somebody else holds is tried again: the cache
@@ -109,13 +110,13 @@ func (r *Reconciler) count(ctx context.Context, s *scope) error {
 	}
 	s.sandboxes = number(len(sandboxes.Items))
 	var pools extensionsv1beta1.SandboxWarmPoolList
-	if err := r.listUsers(ctx, s.key, &pools, indexPoolByTemplate); err != nil {
+	if err := r.listUsers(ctx, s.key, &pools, relations.PoolByTemplate); err != nil {
 		return err
 	}
 	s.pools = number(len(pools.Items))
 	for i := range pools.Items {
 		var claims extensionsv1beta1.SandboxClaimList
-		if err := r.listUsers(ctx, client.ObjectKeyFromObject(&pools.Items[i]), &claims, indexClaimByPool); err != nil {
+		if err := r.listUsers(ctx, client.ObjectKeyFromObject(&pools.Items[i]), &claims, relations.ClaimByPool); err != nil {
 			return err
 		}
 		s.claims += number(len(claims.Items))

@@ -32,12 +32,8 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
-// Names of the indexes of the cache.
-const (
-	indexSandboxByTemplate = "template.sandboxes"
-	indexPoolByTemplate    = "template.pools"
-	indexClaimByPool       = "template.claims"
-)
+// indexSandboxByTemplate finds Sandboxes by the name of the template that they were made from.
+const indexSandboxByTemplate = "template.sandboxes"
 
 const (
 	firstRetry = 200 * time.Millisecond
@@ -48,10 +44,7 @@ const (
 // SetupWithManager declares indexes and watches and registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	err := relations.Declare(ctx, mgr.GetFieldIndexer(),
-		relations.Index{Name: indexSandboxByTemplate, Object: &agentsv1beta1.Sandbox{}, Value: relations.TemplateOfSandbox},
-		relations.Index{Name: indexPoolByTemplate, Object: &extensionsv1beta1.SandboxWarmPool{}, Value: relations.TemplateOfPool},
-		relations.Index{Name: indexClaimByPool, Object: &extensionsv1beta1.SandboxClaim{}, Value: relations.PoolOfClaim},
-	)
+		relations.Index{Name: indexSandboxByTemplate, Object: &agentsv1beta1.Sandbox{}, Value: relations.TemplateOfSandbox})
 	if err != nil {
 		return err
 	}

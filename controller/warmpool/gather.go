@@ -69,7 +69,7 @@ func (r *Reconciler) gatherClaims(ctx context.Context, s *scope) error {
 	s.claims = demandOf(list.Items, s.now, r.settings.Yield.ColdStartAfter, func(claim types.UID) bool {
 		var owned agentsv1beta1.SandboxList
 		err = errors.Join(err, r.client.List(ctx, &owned, client.InNamespace(s.pool.Namespace), client.Limit(1),
-			client.MatchingFields{indexSandboxByClaim: string(claim)}, lookup.Shared))
+			client.MatchingFields{relations.SandboxByClaim: string(claim)}, lookup.Shared))
 		return len(owned.Items) > 0
 	})
 	if err != nil {

@@ -28,18 +28,12 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
-// Names of the indexes of the cache.
+// Names of the indexes of the cache, besides those that it shares with others.
 const (
 	// indexSandboxByPool finds Sandboxes by the UID of the pool that controls them.
 	indexSandboxByPool = "warmpool.uid"
-	// indexSandboxByClaim finds Sandboxes by the UID of the claim that controls them.
-	indexSandboxByClaim = "warmpool.claimed"
 	// indexOrphanByHash finds Sandboxes of nobody by the label of a pool.
 	indexOrphanByHash = "warmpool.orphan"
-	// indexPoolByHash finds pools by the hash of their names.
-	indexPoolByHash = "warmpool.hash"
-	// indexPoolByTemplate finds pools by the names of their templates.
-	indexPoolByTemplate = "warmpool.template"
 	// indexWantingClaimByPool finds the claims of a pool that still want something.
 	indexWantingClaimByPool = "warmpool.claim"
 )
@@ -77,23 +71,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 func declareIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return relations.Declare(ctx, indexer,
 		relations.Index{Name: indexSandboxByPool, Object: &agentsv1beta1.Sandbox{}, Value: sandboxPool},
-		relations.Index{Name: indexSandboxByClaim, Object: &agentsv1beta1.Sandbox{}, Value: sandboxClaim},
 		relations.Index{Name: indexOrphanByHash, Object: &agentsv1beta1.Sandbox{}, Value: orphanHash},
-		relations.Index{Name: indexPoolByHash, Object: &extensionsv1beta1.SandboxWarmPool{}, Value: func(o client.Object) string { return keys.NameHash(o.GetName()) }},
-		relations.Index{Name: indexPoolByTemplate, Object: &extensionsv1beta1.SandboxWarmPool{}, Value: relations.TemplateOfPool},
 		relations.Index{Name: indexWantingClaimByPool, Object: &extensionsv1beta1.SandboxClaim{}, Value: poolOfWanting},
 	)
 }
 
 func sandboxPool(object client.Object) string {
 	if owner := relations.Pool(object); owner != nil {
-		return string(owner.UID)
-	}
-	return ""
-}
-
-func sandboxClaim(object client.Object) string {
-	if owner := relations.Claim(object); owner != nil {
 		return string(owner.UID)
 	}
 	return ""
@@ -120,13 +104,13 @@ func (r *Reconciler) poolsOf(ctx context.Context, sandbox client.Object) []ctrl.
 		return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: sandbox.GetNamespace(), Name: owner.Name}}}
 	}
 	if hash := orphanHash(sandbox); hash != "" {
-		return r.poolsBy(ctx, indexPoolByHash, sandbox.GetNamespace(), hash)
+		return r.poolsBy(ctx, relations.ByNameHash, sandbox.GetNamespace(), hash)
 	}
 	return nil
 }
 
 func (r *Reconciler) poolsOfTemplate(ctx context.Context, template client.Object) []ctrl.Request {
-	return r.poolsBy(ctx, indexPoolByTemplate, template.GetNamespace(), template.GetName())
+	return r.poolsBy(ctx, relations.PoolByTemplate, template.GetNamespace(), template.GetName())
 }
 
 // poolsOfNamespace are all of a namespace whose tier changed: what a pool makes, and

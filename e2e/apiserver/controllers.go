@@ -6,6 +6,7 @@ package apiserver
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // Setup says which controllers run in an Environment.
@@ -49,6 +51,9 @@ func (e *Environment) Run(setup Setup) (stop func()) {
 			return err // a disturbed connection
 		}
 		mgr = &noticing{Manager: made}
+		if err := relations.Declare(ctx, mgr.GetFieldIndexer(), slices.Concat(relations.OfSandboxes(), relations.OfExtensions())...); err != nil {
+			return err
+		}
 		return setup.Add(ctx, mgr)
 	})
 	ended := make(chan error, 1)

@@ -4,7 +4,6 @@
 package app
 
 import (
-	"context"
 	"flag"
 	"time"
 
@@ -56,7 +55,7 @@ func (o *ClaimOptions) validate(refuse func(name string, value any, remedy strin
 }
 
 // setUpClaims adds the controller of claims to the manager.
-func setUpClaims(ctx context.Context, mgr ctrl.Manager, options ClaimOptions, common shared) error {
+func setUpClaims(mgr ctrl.Manager, options ClaimOptions, common shared) error {
 	reconciler := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		claim.Settings{
 			Platform:          common.platform,
@@ -68,5 +67,5 @@ func setUpClaims(ctx context.Context, mgr ctrl.Manager, options ClaimOptions, co
 			NoTimes:           options.DisableTimes,
 			Tracer:            common.tracer,
 		})
-	return reconciler.SetupWithManager(ctx, mgr)
+	return reconciler.SetupWithManager(mgr)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/audit"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
@@ -30,6 +31,9 @@ type shared struct {
 // setUpExtensions adds the controllers of the extensions to the manager, with the audit
 // that judges what they hand out; that is nil when there are no policies.
 func setUpExtensions(ctx context.Context, mgr ctrl.Manager, options Options, common shared) (*audit.Auditor, error) {
+	if err := relations.Declare(ctx, mgr.GetFieldIndexer(), relations.OfExtensions()...); err != nil {
+		return nil, err
+	}
 	auditor, err := setUpAudit(ctx, mgr, options.Audit, common.platform)
 	if err != nil {
 		return nil, err
@@ -44,5 +48,5 @@ func setUpExtensions(ctx context.Context, mgr ctrl.Manager, options Options, com
 	if err := setUpPools(ctx, mgr, options.Pools, common); err != nil {
 		return nil, err
 	}
-	return auditor, setUpClaims(ctx, mgr, options.Claims, common)
+	return auditor, setUpClaims(mgr, options.Claims, common)
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
@@ -63,6 +64,9 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	mgr, err := ctrl.NewManager(connection, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("start the manager: %w", err)
+	}
+	if err := relations.Declare(ctx, mgr.GetFieldIndexer(), relations.OfSandboxes()...); err != nil {
+		return nil, err
 	}
 	network, err := surroundings.New(ctx, platform, mgr.GetAPIReader(), metrics.Registry)
 	if err != nil {

@@ -126,8 +126,8 @@ func digestOfAll(ctx context.Context, t *testing.T, before string) string {
 			}
 			prefix := fmt.Sprintf("agent_sandbox_policy_info{component=%q,digest=", component)
 			for series := range told {
-				if strings.HasPrefix(series, prefix) {
-					digest = strings.TrimPrefix(series, prefix)
+				if of, found := strings.CutPrefix(series, prefix); found {
+					digest = of
 					digests[digest] = true
 				}
 			}

@@ -216,7 +216,7 @@ func (e *extent) count(entries, most int, what string) {
 }
 
 // beyond says what is beyond a limit that was not before, empty for nothing.
-func (e extent) beyond(before extent) string {
+func (e *extent) beyond(before extent) string {
 	had := map[string]int{}
 	for _, c := range before.crowded {
 		had[c.place] = max(had[c.place], c.entries)

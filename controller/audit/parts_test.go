@@ -114,12 +114,13 @@ func TestPausesKeepWorkToItsShare(t *testing.T) {
 				var worked time.Duration
 				p := &pacer{clock: clock.RealClock{}, share: tc.share, worked: func(work time.Duration) { worked += work }}
 				p.begin()
-				time.Sleep(tc.work)
-				begun := time.Now()
+				watch := clock.RealClock{}
+				watch.Sleep(tc.work)
+				begun := watch.Now()
 				if err := p.pause(t.Context()); err != nil || worked != tc.work {
 					t.Errorf("pause() = %v after %s of work, want %s", err, worked, tc.work)
 				}
-				if paused := time.Since(begun); paused != tc.paused {
+				if paused := watch.Since(begun); paused != tc.paused {
 					t.Errorf("the pause was %s, want %s", paused, tc.paused)
 				}
 			})
@@ -129,12 +130,13 @@ func TestPausesKeepWorkToItsShare(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &pacer{clock: clock.RealClock{}, share: 0.001}
 			p.begin()
-			time.Sleep(time.Hour)
+			clock.RealClock{}.Sleep(time.Hour)
 			ctx, cancel := context.WithCancel(t.Context())
-			begun := time.Now()
+			watch := clock.RealClock{}
+			begun := watch.Now()
 			time.AfterFunc(time.Minute, cancel)
-			if err := p.pause(ctx); !errors.Is(err, context.Canceled) || time.Since(begun) != time.Minute {
-				t.Errorf("pause() = %v after %s, want that it was cancelled after a minute", err, time.Since(begun))
+			if err := p.pause(ctx); !errors.Is(err, context.Canceled) || watch.Since(begun) != time.Minute {
+				t.Errorf("pause() = %v after %s, want that it was cancelled after a minute", err, watch.Since(begun))
 			}
 		})
 	})

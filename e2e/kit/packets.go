@@ -102,7 +102,7 @@ func (p Packets) Of(ctx context.Context, t *testing.T, name string) int {
 
 // onNode runs a program on the node and returns what it printed.
 func onNode(ctx context.Context, input, program string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, program, args...)
+	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // The stories say which.
 	command.Stdin = strings.NewReader(input)
 	out, err := command.CombinedOutput()
 	if err != nil {

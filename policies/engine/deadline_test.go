@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -50,12 +51,14 @@ func TestARuleThatCannotBeCancelledDoesNotHoldUpTheAnswer(t *testing.T) {
 	for _, enforcement := range []engine.Enforcement{engine.Deny, engine.Warn, engine.Audit} {
 		t.Run(string(enforcement), func(t *testing.T) {
 			within(t, func(t *testing.T, h *engine.Hold) {
+				t.Helper()
 				e := newEngine(t, engine.WithBudget(budget, grace))
 				load(t, e, fmt.Sprintf("rules: {a: {enforcement: %s}}", enforcement), held())
-				begun := time.Now()
+				watch := clock.RealClock{}
+				begun := watch.Now()
 				d := e.Evaluate(context.Background(), requestOf(t, "hostPID: true"))
 				// Once beside the others, and once alone.
-				if took, want := time.Since(begun), budget/2+budget/8+2*grace; took != want || took > budget+grace {
+				if took, want := watch.Since(begun), budget/2+budget/8+2*grace; took != want || took > budget+grace {
 					t.Errorf("the answer took %s, want %s", took, want)
 				}
 				want := []string{fmt.Sprintf("%s a: rule a could not be evaluated: it did not finish in time, with its whole time to itself", enforcement)}
@@ -77,6 +80,7 @@ func TestARuleThatCannotBeCancelledDoesNotHoldUpTheAnswer(t *testing.T) {
 func TestEvaluationsBeyondTheirNumberWaitAndFail(t *testing.T) {
 	const budget, places = 8 * time.Second, 2
 	within(t, func(t *testing.T, h *engine.Hold) {
+		t.Helper()
 		e := newEngine(t, engine.WithConcurrency(places), engine.WithBudget(budget, time.Second))
 		load(t, e, withoutLibrary(t), held())
 		decide := func(decisions chan<- engine.Decision) { decisions <- e.Evaluate(context.Background(), requestOf(t)) }
@@ -88,9 +92,10 @@ func TestEvaluationsBeyondTheirNumberWaitAndFail(t *testing.T) {
 		if h.Held() != places {
 			t.Fatalf("%d evaluations run, want %d at the same time", h.Held(), places)
 		}
-		begun := time.Now()
+		watch := clock.RealClock{}
+		begun := watch.Now()
 		d := e.Evaluate(context.Background(), requestOf(t))
-		if took := time.Since(begun); took != budget || !d.Denied() || !strings.Contains(show(t, d), "too many evaluations at the same time") || h.Calls() != places {
+		if took := watch.Since(begun); took != budget || !d.Denied() || !strings.Contains(show(t, d), "too many evaluations at the same time") || h.Calls() != places {
 			t.Errorf("one more: after %s and %d calls %s", took, h.Calls(), show(t, failuresOf(d)))
 		}
 		for range places {

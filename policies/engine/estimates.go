@@ -80,8 +80,8 @@ func patched(operands []*ast.Term) float64 {
 
 // comparing are the builtins that look at all of one operand for each part of another, with an estimate of how often.
 var comparing = map[string]func(operands []*ast.Term) float64{
-	"trim": product(0, 1), "trim_left": product(0, 1), "trim_right": product(0, 1),
-	"strings.any_prefix_match": product(0, 1), "strings.any_suffix_match": product(0, 1), "object.subset": product(0, 1),
+	"trim": product, "trim_left": product, "trim_right": product,
+	"strings.any_prefix_match": product, "strings.any_suffix_match": product, "object.subset": product,
 	"regex.is_valid": func(operands []*ast.Term) float64 { return programOf(plain(operands[0])) },
 	"regex.match":    expression(0, 1), "regex.split": expression(0, 1), "regex.find_n": expression(0, 1),
 	"regex.find_all_string_submatch_n": expression(0, 1), "regex.replace": expression(1, 0), "glob.match": func(operands []*ast.Term) float64 {
@@ -92,9 +92,7 @@ var comparing = map[string]func(operands []*ast.Term) float64{
 	},
 }
 
-func product(one, other int) func([]*ast.Term) float64 {
-	return func(operands []*ast.Term) float64 { return length(operands[one]) * length(operands[other]) }
-}
+func product(operands []*ast.Term) float64 { return length(operands[0]) * length(operands[1]) }
 
 func expression(pattern, text int) func([]*ast.Term) float64 {
 	return func(operands []*ast.Term) float64 {

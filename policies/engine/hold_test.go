@@ -33,7 +33,7 @@ func init() {
 	})
 	ast.RegisterBuiltin(&ast.Builtin{Name: panicBuiltin, Decl: types.NewFunction(types.Args(types.S), types.B)})
 	topdown.RegisterBuiltinFunc(panicBuiltin, func(_ topdown.BuiltinContext, operands []*ast.Term, _ func(*ast.Term) error) error {
-		panic(plain(operands[0]))
+		panic(plain(operands[0])) //nolint:forbidigo // what a fault of a builtin would do
 	})
 	allowedBuiltins = append(allowedBuiltins, holdBuiltin, panicBuiltin)
 }

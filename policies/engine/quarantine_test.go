@@ -21,6 +21,7 @@ func slowFor(text string) engine.Module {
 
 func TestARuleThatDoesNotEndAgainAndAgainIsQuarantined(t *testing.T) {
 	within(t, func(t *testing.T, h *engine.Hold) {
+		t.Helper()
 		var told []string
 		e := newEngine(t, engine.WithConcurrency(100), engine.WithQuarantineHook(func(rule string) { told = append(told, rule) }))
 		load(t, e, "", slowFor("yes"))

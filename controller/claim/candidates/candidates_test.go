@@ -94,43 +94,6 @@ func TestWhatIsOfferedAndInWhichOrder(t *testing.T) {
 				b.ready("z", "n2", time.Hour)
 			}, "y x old z",
 		},
-		"what a claim was not let have comes after all others": {
-			func(b *bench) {
-				b.ready("a", "n1", 3*time.Hour)
-				b.ready("b", "n1", 2*time.Hour)
-				b.ready("c", "n2", time.Hour)
-				b.postpone("a")
-			}, "b c a",
-		},
-		"until it changes": {
-			func(b *bench) {
-				b.ready("a", "n1", 3*time.Hour)
-				b.ready("b", "n1", 2*time.Hour)
-				b.postpone("a")
-				m := member("a", 3*time.Hour)
-				m.Version = "2"
-				b.SetMember(m)
-			}, "a b",
-		},
-		"or is reconsidered": {
-			func(b *bench) {
-				b.ready("a", "n1", 3*time.Hour)
-				b.ready("b", "n1", 2*time.Hour)
-				b.postpone("a")
-				b.ReconsiderPool(poolA)
-			}, "a b",
-		},
-		"one that changed meanwhile is not put off": {
-			func(b *bench) {
-				b.ready("a", "n1", 3*time.Hour)
-				b.ready("b", "n1", 2*time.Hour)
-				taken, _ := b.TakeByUID("a")
-				m := member("a", 3*time.Hour)
-				m.Version = "2"
-				b.SetMember(m)
-				b.Postpone(taken)
-			}, "a b",
-		},
 		"one whose Pod is not ready is not offered": {
 			func(b *bench) {
 				b.ready("a", "n1", time.Hour)
@@ -184,6 +147,60 @@ func TestWhatIsOfferedAndInWhichOrder(t *testing.T) {
 				b.SetPod("a", candidates.Pod{UID: "pod-a", Ready: true, Node: "n3"})
 				b.SetNode("n3", true)
 			}, "a",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench()
+			tc.events(b)
+			if got := b.takeAll(); got != tc.want {
+				t.Errorf("taken in the order %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhatAClaimWasNotLetHaveIsOfferedLast(t *testing.T) {
+	cases := map[string]struct {
+		events func(*bench)
+		want   string
+	}{
+		"after all others": {
+			func(b *bench) {
+				b.ready("a", "n1", 3*time.Hour)
+				b.ready("b", "n1", 2*time.Hour)
+				b.ready("c", "n2", time.Hour)
+				b.postpone("a")
+			}, "b c a",
+		},
+		"until it changes": {
+			func(b *bench) {
+				b.ready("a", "n1", 3*time.Hour)
+				b.ready("b", "n1", 2*time.Hour)
+				b.postpone("a")
+				m := member("a", 3*time.Hour)
+				m.Version = "2"
+				b.SetMember(m)
+			}, "a b",
+		},
+		"or is reconsidered": {
+			func(b *bench) {
+				b.ready("a", "n1", 3*time.Hour)
+				b.ready("b", "n1", 2*time.Hour)
+				b.postpone("a")
+				b.ReconsiderPool(poolA)
+			}, "a b",
+		},
+		"one that changed meanwhile is not put off": {
+			func(b *bench) {
+				b.ready("a", "n1", 3*time.Hour)
+				b.ready("b", "n1", 2*time.Hour)
+				taken, _ := b.TakeByUID("a")
+				m := member("a", 3*time.Hour)
+				m.Version = "2"
+				b.SetMember(m)
+				b.Postpone(taken)
+			}, "a b",
 		},
 	}
 	for name, tc := range cases {

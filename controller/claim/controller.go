@@ -159,19 +159,16 @@ func (r *Reconciler) abandon(known *record) {
 
 // conclude writes the status, tells of it, and sets the timer for the next pass.
 func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
-	problem := s.problem
+	err := outcome(s.problem)
 	if !s.waits {
 		r.index.Leave(s.key())
 	}
 	if s.problem == nil && !s.silent && !s.expired() {
 		r.tellTolerated(s)
 	}
-	switch {
-	case s.silent:
-	case s.mayPass():
-	default:
-		if err := r.publish(ctx, s); err != nil {
-			return err
+	if !s.silent && !s.mayPass() {
+		if unwritten := r.publish(ctx, s); unwritten != nil {
+			err = unwritten
 		}
 	}
 	if !s.expired() {
@@ -180,7 +177,7 @@ func (r *Reconciler) conclude(ctx context.Context, s *scope) error {
 	if !s.wake.IsZero() {
 		r.waker.After(s.key(), s.wake.Sub(s.now))
 	}
-	return outcome(problem)
+	return err
 }
 
 // publish writes the status if it changed, and then what follows from it.

@@ -13,6 +13,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 )
 
 // Reasons and actions of Events.
@@ -77,6 +78,6 @@ func (r *Reconciler) tell(s *scope, desired extensionsv1beta1.SandboxClaimStatus
 
 func (r *Reconciler) event(s *scope, kind, reason, action, note string) {
 	if kind == corev1.EventTypeWarning || !r.settings.NoEvents {
-		r.recorder.Eventf(s.claim, nil, kind, reason, action, "%s", note)
+		r.recorder.Eventf(s.claim, nil, kind, reason, action, "%s", clip.Note(note))
 	}
 }

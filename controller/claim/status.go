@@ -12,6 +12,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 )
 
 // desiredStatus is the status that the pass has come to: which Sandbox, its addresses
@@ -21,6 +22,7 @@ func desiredStatus(s *scope) extensionsv1beta1.SandboxClaimStatus {
 	status.SandboxStatus = sandboxStatus(s)
 	ready := readyCondition(s)
 	ready.Type, ready.ObservedGeneration = agentsv1beta1.ConditionReady, s.claim.Generation
+	ready.Message = clip.Message(ready.Message)
 	ready.LastTransitionTime = metav1.NewTime(s.now)
 	meta.SetStatusCondition(&status.Conditions, ready)
 	mirrorFinished(s, &status)

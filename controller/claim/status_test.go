@@ -6,6 +6,7 @@ package claim
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +74,10 @@ func statusCases() map[string]statusCase {
 		"any other error": {
 			func(s *scope) { s.problem = fmt.Errorf("create: %w", errors.New("no")); boundBefore(s) },
 			[]string{"Ready False ReconcilerError 0: Error seen: create: no", stored},
+		},
+		"an error that is longer than the apiserver takes": {
+			func(s *scope) { s.problem = errors.New(strings.Repeat("x", 40<<10)) },
+			[]string{"Ready False ReconcilerError 0: Error seen: " + strings.Repeat("x", 32<<10-len("Error seen: ...")) + "...", `sandbox "" []`},
 		},
 		"errors that came together": {
 			func(s *scope) { s.problem = errors.Join(errors.New("a"), errors.New("b")); boundBefore(s) },

@@ -10,6 +10,7 @@ import "strings"
 const (
 	maxMessage = 32 << 10
 	maxNote    = 1 << 10
+	maxPart    = 100
 	mark       = "..."
 )
 
@@ -18,6 +19,9 @@ func Message(text string) string { return clip(text, maxMessage) }
 
 // Note is a text as the note of an Event, of 1 KiB at most.
 func Note(text string) string { return clip(text, maxNote) }
+
+// Part is a text as one of a few in a note, of 100 bytes at most.
+func Part(text string) string { return clip(text, maxPart) }
 
 // clip shortens a text to so many bytes, at the end of a character.
 func clip(text string, limit int) string {

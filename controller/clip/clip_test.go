@@ -31,7 +31,7 @@ func TestEachTextHasItsLimit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		shorten func(string) string
 		want    int
-	}{"a message": {Message, 32 << 10}, "a note": {Note, 1 << 10}} {
+	}{"a message": {Message, 32 << 10}, "a note": {Note, 1 << 10}, "a part of one": {Part, 100}} {
 		t.Run(name, func(t *testing.T) {
 			if got := len(tc.shorten(long)); got != tc.want {
 				t.Errorf("it has %d bytes, want %d", got, tc.want)

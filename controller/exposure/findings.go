@@ -13,8 +13,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
+
+// mostPeers is how many peers a finding lists: whoever opens a hole must not be able to make
+// it too long to be told.
+const mostPeers = 5
 
 // Finding is what one NetworkPolicy opens for Pods of Sandboxes in one direction, beyond
 // what the platform's own policies open for them.
@@ -40,7 +45,20 @@ func (f Finding) Opens() string {
 	if f.Direction == networkingv1.PolicyTypeIngress {
 		direction = "be reached from"
 	}
-	return fmt.Sprintf("%s %s, which their egress profile or template does not", direction, strings.Join(f.Peers, ", "))
+	return fmt.Sprintf("%s %s, which their egress profile or template does not", direction, f.peers())
+}
+
+// peers lists what is opened, as far as it fits into a note.
+func (f Finding) peers() string {
+	var listed []string
+	for _, peer := range f.Peers[:min(len(f.Peers), mostPeers)] {
+		listed = append(listed, clip.Part(peer))
+	}
+	text := strings.Join(listed, ", ")
+	if more := len(f.Peers) - mostPeers; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // Find compares the NetworkPolicies of one namespace, ours and others', with the Pods of

@@ -4,6 +4,7 @@
 package exposure
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,5 +67,18 @@ func TestFindingsCountPodsAndNamePolicies(t *testing.T) {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The apiserver refuses an Event whose note is longer than a KiB, and whoever makes a hole
+// chooses what there is to tell.
+func TestANoteIsNeverTooLongToBeTold(t *testing.T) {
+	finding := Finding{Policy: "p", Direction: networkingv1.PolicyTypeEgress, Pods: []string{strings.Repeat("p", 253)}}
+	for range 500 {
+		finding.Peers = append(finding.Peers, "Pods with "+strings.Repeat("label=value,", 50))
+	}
+	note := finding.Note()
+	if len(note) > 1<<10 || !strings.Contains(note, " and 495 more, which") || !strings.HasSuffix(note, "change its podSelector, or delete it") {
+		t.Errorf("a note of %d bytes: %s", len(note), note)
 	}
 }

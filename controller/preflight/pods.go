@@ -5,6 +5,7 @@ package preflight
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -27,6 +28,7 @@ const roleLabel = "preflight.agent-sandbox/role"
 const (
 	roleServer = "server"
 	roleOpen   = "open"
+	roleAgain  = "again"
 	roleDenied = "denied"
 	roleClass  = "runtime-class"
 )
@@ -40,7 +42,7 @@ func (o Options) pod(role, runtimeClass string, args ...string) *corev1.Pod {
 			AutomountServiceAccountToken:  new(false),
 			EnableServiceLinks:            new(false),
 			TerminationGracePeriodSeconds: new(int64(0)),
-			ActiveDeadlineSeconds:         new(int64(patience.Seconds())),
+			ActiveDeadlineSeconds:         new(int64(o.lifeOf(role).Seconds())),
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
@@ -60,6 +62,14 @@ func (o Options) pod(role, runtimeClass string, args ...string) *corev1.Pod {
 		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}
 	return pod
+}
+
+// lifeOf is how long a Pod may take. The server outlives all that ask it.
+func (o Options) lifeOf(role string) time.Duration {
+	if role == roleServer {
+		return serverLife
+	}
+	return patience
 }
 
 // denyAll denies everything to the Pod of that role.

@@ -21,8 +21,8 @@ type Findings struct {
 	// Servers are the addresses of one Pod that both probes tried, one of each family.
 	Servers []string
 	// Open and Denied are the answers of a Pod without a policy, and of one that a policy
-	// denies everything.
-	Open, Denied Answers
+	// denies everything. Again are those of another Pod without a policy, after them.
+	Open, Denied, Again Answers
 	// RuntimeClasses says of each class of the cluster why no Pod runs under it; empty if
 	// one does.
 	RuntimeClasses map[string]string
@@ -79,6 +79,8 @@ func (f Findings) enforcement(server string) (line string, fault bool) {
 	case denied.Last:
 		return subject + ": NOT enforced. A Pod that a policy denies everything reached another Pod: " +
 			"install a network that enforces NetworkPolicies, or Sandboxes reach the cluster and each other.", true
+	case !f.Again[server].Ever:
+		return subject + ": not known. The Pod that was asked was out of reach before the end; try again.", true
 	case denied.Ever:
 		return subject + ": enforced, but late. A Pod that a policy denies everything got through in its first moments; " +
 			"look for an option of the network that holds a Pod's packets back until its policies are there.", false

@@ -19,7 +19,7 @@ const server, server6, metadata = "10.0.0.1:8080", "[fd00::1]:8080", "169.254.16
 // certified is what is found in a cluster as it should be whose webhook has this certificate.
 func certified(certificate preflight.Certificate) preflight.Findings {
 	return preflight.Findings{
-		Open: preflight.Answers{server: {Ever: true, Last: true}}, Denied: preflight.Answers{server: {}},
+		Open: preflight.Answers{server: {Ever: true, Last: true}}, Denied: preflight.Answers{server: {}}, Again: preflight.Answers{server: {Ever: true, Last: true}},
 		RuntimeClasses: map[string]string{"gvisor": ""}, Certificate: certificate,
 	}
 }
@@ -56,6 +56,15 @@ func TestReport(t *testing.T) {
 			preflight.Findings{Open: preflight.Answers{server: no}, Denied: preflight.Answers{server: no}, RuntimeClasses: gvisor},
 			[]string{"NetworkPolicy: not known. Even a Pod without a policy could not reach another Pod; " +
 				"look for policies of the whole cluster, or for a service mesh, that select the release's namespace."}, 1,
+		},
+		"a Pod that went away while it was asked": {
+			preflight.Findings{Open: preflight.Answers{server: yes}, Denied: preflight.Answers{server: late}, Again: preflight.Answers{server: no}, RuntimeClasses: gvisor},
+			[]string{"NetworkPolicy: not known. The Pod that was asked was out of reach before the end; try again."}, 1,
+		},
+		"one that went away, and was reached by who must not": {
+			preflight.Findings{Open: preflight.Answers{server: yes}, Denied: preflight.Answers{server: yes}, Again: preflight.Answers{server: no}, RuntimeClasses: gvisor},
+			[]string{"NetworkPolicy: NOT enforced. A Pod that a policy denies everything reached another Pod: " +
+				"install a network that enforces NetworkPolicies, or Sandboxes reach the cluster and each other."}, 1,
 		},
 		"a network that enforces nothing over IPv6": {
 			preflight.Findings{
@@ -108,6 +117,9 @@ func TestReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if tc.findings.Servers == nil {
 				tc.findings.Servers = []string{server}
+			}
+			if tc.findings.Again == nil {
+				tc.findings.Again = tc.findings.Open
 			}
 			lines, faults := tc.findings.Report(required)
 			for _, line := range tc.lines {

@@ -24,9 +24,10 @@ import (
 )
 
 const (
-	// patience is how long a Pod may take.
-	patience = time.Minute
-	interval = 250 * time.Millisecond
+	// patience is how long a Pod may take, and serverLife how long the one that is asked lives.
+	patience   = time.Minute
+	serverLife = 10 * time.Minute
+	interval   = 250 * time.Millisecond
 )
 
 // Options say where and with what the preflight runs.
@@ -85,18 +86,28 @@ func (r *runner) gather(ctx context.Context) (Findings, error) {
 	if err := errors.Join(r.create(ctx, open), r.create(ctx, denied)); err != nil {
 		return f, err
 	}
-	if err := r.tryClasses(ctx, f.RuntimeClasses); err != nil {
-		return f, err
-	}
-	var openErr, deniedErr error
+	var openErr, deniedErr, againErr, certificateErr error
 	f.Open, openErr = r.answers(ctx, open)
 	f.Denied, deniedErr = r.answers(ctx, denied)
-	if r.options.Certificate == "" {
-		return f, errors.Join(openErr, deniedErr)
+	f.Again, againErr = r.again(ctx, f.Servers)
+	if err := errors.Join(openErr, deniedErr, againErr, r.tryClasses(ctx, f.RuntimeClasses)); err != nil {
+		return f, err
 	}
-	var certificateErr error
-	f.Certificate, certificateErr = AwaitCertificate(ctx, r.client, client.ObjectKey{Namespace: r.options.Namespace, Name: r.options.Certificate})
-	return f, errors.Join(openErr, deniedErr, certificateErr)
+	if r.options.Certificate != "" {
+		key := client.ObjectKey{Namespace: r.options.Namespace, Name: r.options.Certificate}
+		f.Certificate, certificateErr = AwaitCertificate(ctx, r.client, key)
+	}
+	return f, certificateErr
+}
+
+// again asks the server from one more Pod without a policy: who was denied until now may have
+// asked one that was gone.
+func (r *runner) again(ctx context.Context, servers []string) (Answers, error) {
+	pod := r.options.pod(roleAgain, "", append([]string{CommandProbe}, servers...)...)
+	if err := r.create(ctx, pod); err != nil {
+		return nil, err
+	}
+	return r.answers(ctx, pod)
 }
 
 // tryClasses runs one Pod under each RuntimeClass.
@@ -116,9 +127,23 @@ func (r *runner) tryClasses(ctx context.Context, found map[string]string) error 
 			return err
 		}
 	}
+	// All of them have the time of one, since any number of classes may have no node.
+	_ = wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
+		left := false
+		for name, pod := range pods {
+			if ended(pod) {
+				continue
+			}
+			if err := r.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+				return false, fmt.Errorf("read the Pod under RuntimeClass %s: %w", name, err)
+			}
+			left = left || !ended(pod)
+		}
+		return !left, nil
+	})
 	for name, pod := range pods {
 		found[name] = ""
-		if err := r.await(ctx, pod, func() bool { return ended(pod) }); err != nil || pod.Status.Phase == corev1.PodFailed {
+		if pod.Status.Phase != corev1.PodSucceeded {
 			found[name] = why(pod)
 		}
 	}

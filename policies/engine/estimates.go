@@ -23,8 +23,11 @@ var growing = map[string]func(operands []*ast.Term) float64{
 		return float64(len(text)) + memberSize*float64(strings.Count(text, plain(operands[1])))
 	},
 	"json.unmarshal": decoded, "yaml.unmarshal": decoded, "json.is_valid": decoded, "yaml.is_valid": decoded,
-	"regex.split": eachOf(1), "regex.find_n": eachOf(1), "regex.find_all_string_submatch_n": eachOf(1), "indexof_n": eachOf(0),
-	"json.patch": patched,
+	"regex.split": eachOf(1), "regex.find_n": eachOf(1), "indexof_n": eachOf(0),
+	"regex.find_all_string_submatch_n": func(operands []*ast.Term) float64 { return eachOf(1)(operands) * (1 + groupsOf(plain(operands[0]))) },
+	"base64.decode":                    together, "hex.decode": together, "array.reverse": together, "sort": together,
+	"glob.quote_meta": func(operands []*ast.Term) float64 { return 2 * together(operands) },
+	"json.patch":      patched,
 	"regex.replace": func(operands []*ast.Term) float64 {
 		return (length(operands[0]) + 1) * (length(operands[2]) + 1)
 	},
@@ -130,6 +133,15 @@ func stepsOf(part *syntax.Regexp) float64 {
 		steps *= float64(max(part.Min, part.Max, 1))
 	}
 	return steps
+}
+
+// groupsOf counts the groups of an expression: each match has a text for each of them.
+func groupsOf(pattern string) float64 {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0 // It is an error anyway.
+	}
+	return float64(parsed.MaxCap())
 }
 
 // padded are formats that make a text as long as they say; Go takes widths up to a million.

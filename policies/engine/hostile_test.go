@@ -47,6 +47,8 @@ func TestARuleCannotMakeMuchOfLittle(t *testing.T) {
 		"a text of YAML":                   doubling(1, `concat("", ["[0", replace(sprintf("%9999d", [1]), " ", replace(sprintf("%99d", [1]), " ", ",0")), "]"])`, `yaml.unmarshal(#)`),
 		"a patch that copies":              doubling(1, `{"a": 1}`, `json.patch(#, [`+strings.Repeat(`{"op": "copy", "from": "", "path": "/b"}, {"op": "copy", "from": "", "path": "/c"},`, 20)+`])`),
 		"a text without another's letters": doubling(1, `replace(sprintf("%9999d", [1]), " ", sprintf("%99d", [1]))`, `trim(#, replace(#, " ", "x"))`),
+		"a text quoted again and again":    doubling(40, `"**********"`, `glob.quote_meta(#)`),
+		"a thousand groups":                doubling(1, `replace(sprintf("%999d", [1]), " ", sprintf("%99d", [1]))`, "regex.find_all_string_submatch_n(replace(sprintf(`%1000d`, [1]), ` `, `()`), #, -1)"),
 		"an expression of a thousand":      doubling(1, `replace(sprintf("%60d", [1]), " ", "(a{1000}b)")`, `regex.match(#, #)`),
 	}
 	for name, module := range cases {

@@ -14,13 +14,14 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// quarantineAfter is how many times in a row a rule may fail to finish before it is not run any more.
+// quarantineAfter is how many times a rule may fail to finish before it is not run any more. What it
+// judges in time by itself starts the count anew; together with others nobody knows what it took.
 const quarantineAfter = 3
 
 // errRunaway is the timeout of a rule that had its whole time to itself.
 var errRunaway = fmt.Errorf("%w, with its whole time to itself", errTimeout)
 
-var errQuarantined = fmt.Errorf("it did not finish in time %d times in a row and is not run any more until it changes", quarantineAfter)
+var errQuarantined = fmt.Errorf("it did not finish in time %d times and is not run any more until it changes", quarantineAfter)
 
 // ward counts how often rules did not finish. It knows them by their content, so that a reload of the same
 // content changes nothing and new content starts anew.

@@ -123,11 +123,51 @@ func buildsText(expr *ast.Expr) bool {
 // iterates says whether the term has variables that only itself gives a value to.
 func iterates(term *ast.Term, named ast.VarSet, conditions, building ast.Body) bool {
 	known := named.Copy()
-	known.Update(read(conditions))
+	known.Update(given(conditions))
 	for _, expr := range building {
 		known.Update(read(expr.Operand(0)))
 	}
 	return read(term).DiffCount(known) > 0
+}
+
+// given are the variables that conditions give a value to: not those that they only declare, negate or compare.
+func given(conditions ast.Body) ast.VarSet {
+	known := ast.NewVarSet()
+	for _, expr := range conditions {
+		if expr.Negated {
+			continue
+		}
+		if declared, ok := expr.Terms.(*ast.SomeDecl); ok {
+			if in, ok := declared.Symbols[0].Value.(ast.Call); ok {
+				known.Update(read(in))
+			}
+			continue
+		}
+		if expr.IsAssignment() || expr.IsEquality() {
+			known.Update(read(expr.Operand(0)))
+		}
+		if expr.IsEquality() {
+			known.Update(read(expr.Operand(1)))
+		}
+		asked(expr, known)
+	}
+	return known
+}
+
+// asked adds the variables that references are asked by: each gets its values from what is there.
+func asked(expr *ast.Expr, known ast.VarSet) {
+	visitor := ast.NewGenericVisitor(func(node any) bool {
+		switch node := node.(type) {
+		case *ast.ArrayComprehension, *ast.SetComprehension, *ast.ObjectComprehension, *ast.Every:
+			return true
+		case ast.Ref:
+			for _, by := range node[1:] {
+				known.Update(read(by))
+			}
+		}
+		return false
+	})
+	visitor.Walk(expr)
 }
 
 // read are the variables of a node, without those of comprehensions.

@@ -53,6 +53,9 @@ func TestWhatIsUndefinedInAConditionIsNoFinding(t *testing.T) {
 		"a member of nothing by a name":     "deny contains {\"message\": input.pod.spec.containers[i].env[j].name}",
 		"a finding of members of nothing":   "deny contains finding if {\n\tinput.kind\n\tfinding := {\"message\": input.pod.spec.containers[_].env[_].name}\n}",
 		"a condition that does not hold":    "deny contains " + absent + " if input.kind == \"x\"",
+		"declared, members of nothing":      "deny contains msg if {\n\tsome i\n\tmsg := sprintf(\"%s\", [input.pod.spec.initContainers[i].name])\n}",
+		"declared, and no member is found":  "deny contains msg if {\n\tsome i\n\tnot input.pod.spec.containers[i].name\n\tmsg := sprintf(\"%s\", [input.pod.spec.containers[i].name])\n}",
+		"declared and compared":             "deny contains msg if {\n\tsome i\n\ti > 99\n\tmsg := sprintf(\"%s\", [input.pod.spec.containers[i].name])\n}",
 		"a template of something absent":    "deny contains $\"{" + absent + "}\" if input.kind == \"x\"",
 		"a finding that a variable gives":   "deny contains finding if some finding in {\"x\" | " + absent + "}",
 	} {
@@ -65,6 +68,15 @@ func TestWhatIsUndefinedInAConditionIsNoFinding(t *testing.T) {
 				t.Errorf("want no finding, got %s", show(t, d.Findings))
 			}
 		})
+	}
+}
+
+// A variable that a condition declares and only the finding gives a value to iterates.
+func TestAFindingOfADeclaredVariableFindsAll(t *testing.T) {
+	e := newEngine(t)
+	loadAlone(t, e, ruleFile("a", "deny contains msg if {\n\tsome i\n\tmsg := sprintf(\"%s\", [[\"x\", \"y\"][i]])\n}\n"))
+	if d := e.Evaluate(context.Background(), requestOf(t)); len(d.Findings) != 2 || len(failuresOf(d)) > 0 {
+		t.Errorf("want two findings, got %s", show(t, d.Findings))
 	}
 }
 

@@ -53,6 +53,7 @@ type Metrics struct {
 	decisions *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
 	findings  *prometheus.CounterVec
+	failures  *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics.
@@ -69,8 +70,12 @@ func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics,
 		findings: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "agent_sandbox_admission_findings_total", Help: "Findings about admitted and refused objects by rule and enforcement, dry runs left out.",
 		}, []string{"rule", "enforcement"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "agent_sandbox_policy_failures_total",
+			Help: "Findings that a rule gave no answer, because it erred, contradicted itself or ran out of time, by rule, dry runs left out.",
+		}, []string{"rule"}),
 	}
-	for _, collector := range []prometheus.Collector{m.decisions, m.latency, m.findings} {
+	for _, collector := range []prometheus.Collector{m.decisions, m.latency, m.findings, m.failures} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}
@@ -102,6 +107,9 @@ func (m *Metrics) observe(webhook string, next admission.Handler) admission.Hand
 		m.decisions.WithLabelValues(webhook, kind, operation, outcome(response)).Inc()
 		for _, f := range v.findings {
 			m.findings.WithLabelValues(f.Rule, string(f.Enforcement)).Inc()
+			if f.Failure {
+				m.failures.WithLabelValues(f.Rule).Inc()
+			}
 		}
 		return response
 	})

@@ -15,6 +15,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 // Whoever reaches the port writes what kinds and operations he likes; a series is made
@@ -61,5 +63,28 @@ func TestCallersMakeNoSeriesOfTheirOwn(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("series by kind and operation (-want +got):\n%s", diff)
+	}
+}
+
+// A rule that gives no answer is told apart from one that found something.
+func TestRulesThatGiveNoAnswerAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m, err := NewMetrics(registry, testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := m.observe("validate", admission.HandlerFunc(func(ctx context.Context, _ admission.Request) admission.Response {
+		countFindings(ctx, verdict{findings: []engine.Finding{
+			{Rule: "erring", Enforcement: engine.Deny, Failure: true}, {Rule: "finding", Enforcement: engine.Deny},
+		}})
+		return admission.Denied("")
+	}))
+	handler.Handle(t.Context(), admission.Request{AdmissionRequest: creation("tenant", "Sandbox", "{}")})
+	want := map[string]float64{
+		"agent_sandbox_admission_decisions_total": 1, "agent_sandbox_admission_duration_seconds": 1,
+		"agent_sandbox_admission_findings_total": 2, "agent_sandbox_policy_failures_total": 1,
+	}
+	if diff := cmp.Diff(want, counted(t, registry)); diff != "" {
+		t.Errorf("counted (-want +got):\n%s", diff)
 	}
 }

@@ -24,16 +24,18 @@ func certified(certificate preflight.Certificate) preflight.Findings {
 	}
 }
 
-func TestReport(t *testing.T) {
+// reportCase is what was found, and what is said of it.
+type reportCase struct {
+	findings preflight.Findings
+	// lines are those that matter, faults how many there must be.
+	lines  []string
+	faults int
+}
+
+func reportCases() map[string]reportCase {
 	yes, no, late := preflight.Answer{Ever: true, Last: true}, preflight.Answer{}, preflight.Answer{Ever: true}
-	required := &config.Platform{Tiers: map[string]config.Tier{"strict": {RuntimeClass: config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true}}}}
 	gvisor := map[string]string{"gvisor": ""}
-	cases := map[string]struct {
-		findings preflight.Findings
-		// lines are those that matter, faults how many there must be.
-		lines  []string
-		faults int
-	}{
+	return map[string]reportCase{
 		"a cluster as it should be": {
 			preflight.Findings{Open: preflight.Answers{server: yes}, Denied: preflight.Answers{server: no}, RuntimeClasses: gvisor},
 			[]string{
@@ -113,7 +115,11 @@ func TestReport(t *testing.T) {
 			[]string{"RuntimeClasses: the cluster has none. Sandboxes share the kernel of their node."}, 1,
 		},
 	}
-	for name, tc := range cases {
+}
+
+func TestReport(t *testing.T) {
+	required := &config.Platform{Tiers: map[string]config.Tier{"strict": {RuntimeClass: config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true}}}}
+	for name, tc := range reportCases() {
 		t.Run(name, func(t *testing.T) {
 			if tc.findings.Servers == nil {
 				tc.findings.Servers = []string{server}

@@ -55,7 +55,7 @@ func TestWhatIsUndefinedInAConditionIsNoFinding(t *testing.T) {
 		"a condition that does not hold":    "deny contains " + absent + " if input.kind == \"x\"",
 		"declared, members of nothing":      "deny contains msg if {\n\tsome i\n\tmsg := sprintf(\"%s\", [input.pod.spec.initContainers[i].name])\n}",
 		"declared, and no member is found":  "deny contains msg if {\n\tsome i\n\tnot input.pod.spec.containers[i].name\n\tmsg := sprintf(\"%s\", [input.pod.spec.containers[i].name])\n}",
-		"declared and compared":             "deny contains msg if {\n\tsome i\n\ti > 99\n\tmsg := sprintf(\"%s\", [input.pod.spec.containers[i].name])\n}",
+		"declared and compared":             "deny contains msg if {\n\tsome i\n\t99 < i\n\tmsg := sprintf(\"%s\", [input.pod.spec.containers[i].name])\n}",
 		"a template of something absent":    "deny contains $\"{" + absent + "}\" if input.kind == \"x\"",
 		"a finding that a variable gives":   "deny contains finding if some finding in {\"x\" | " + absent + "}",
 	} {

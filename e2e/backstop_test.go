@@ -263,28 +263,6 @@ func TestTenantCannotOpenASandbox(t *testing.T) {
 	t.Run("an administrator's deletion is repaired", func(t *testing.T) { deleteFloor(ctx, t, ns) })
 }
 
-// deleteFloor deletes the floor of a namespace as an administrator and waits for the new one.
-func deleteFloor(ctx context.Context, t *testing.T, ns string) {
-	t.Helper()
-	before := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: isolation.FloorName}}
-	if err := cluster.Get(ctx, client.ObjectKeyFromObject(before), before); err != nil {
-		t.Fatal(err)
-	}
-	if err := cluster.Delete(ctx, before); err != nil {
-		t.Fatal(err)
-	}
-	kit.Eventually(ctx, t, "the floor is back", func(ctx context.Context) error {
-		after := &networkingv1.NetworkPolicy{}
-		if err := cluster.Get(ctx, client.ObjectKeyFromObject(before), after); err != nil {
-			return err
-		}
-		if after.UID == before.UID {
-			return errors.New("it is the old one")
-		}
-		return nil
-	})
-}
-
 // A namespace with Sandboxes, templates of which the policies are managed, goes away.
 func TestNamespaceWithSandboxesIsDeleted(t *testing.T) {
 	ctx := t.Context()

@@ -168,11 +168,16 @@ func waitForPool(ctx context.Context, t *testing.T, namespace string) string {
 	return name
 }
 
-// waitForClaim waits until the claim is Ready and returns it.
+// waitForClaim waits until the README's claim is Ready and returns it.
 func waitForClaim(ctx context.Context, t *testing.T, namespace string) *extensionsv1beta1.SandboxClaim {
 	t.Helper()
-	found := &extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "task"}}
-	kit.Eventually(ctx, t, "the claim is Ready", func(ctx context.Context) error {
+	return waitForClaimNamed(ctx, t, namespace, "task")
+}
+
+func waitForClaimNamed(ctx context.Context, t *testing.T, namespace, name string) *extensionsv1beta1.SandboxClaim {
+	t.Helper()
+	found := &extensionsv1beta1.SandboxClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	kit.Eventually(ctx, t, "the claim "+name+" is Ready", func(ctx context.Context) error {
 		if err := cluster.Get(ctx, client.ObjectKeyFromObject(found), found); err != nil {
 			return err
 		}

@@ -43,13 +43,13 @@ func TestTenantAppliesAFirstSandbox(t *testing.T) {
 	}
 
 	workspace := client.ObjectKey{Namespace: ns, Name: "agent-workspace"}
-	cluster.EventuallyPrints(ctx, t, workspace, "kept", "sh", "-c", "echo kept > /workspace/file && cat /workspace/file")
+	keep(ctx, t, ns)
 	first := cluster.PodOf(ctx, t, ns, "agent-workspace")
 	if err := cluster.Delete(ctx, first); err != nil {
 		t.Fatal(err)
 	}
 	waitForOtherPod(ctx, t, ns, "agent-workspace", first.UID)
-	cluster.EventuallyPrints(ctx, t, workspace, "kept", "cat", "/workspace/file")
+	waitKept(ctx, t, ns)
 	cluster.EventuallyPrints(ctx, t, workspace, "42", "python3", "-c", "print(6*7)")
 }
 

@@ -35,7 +35,7 @@ func TestTenantSuspendsASandboxAndResumesWithTheFiles(t *testing.T) {
 	ns := cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: first"))
 	cluster.WaitReady(ctx, t, ns, workspace)
-	cluster.MustExec(ctx, t, ns, workspace, "sh", "-c", "echo kept > /workspace/file")
+	keep(ctx, t, ns)
 	before := cluster.PodOf(ctx, t, ns, workspace)
 
 	edit(ctx, t, ns, func(s *agentsv1beta1.Sandbox) { s.Spec.OperatingMode = agentsv1beta1.OperatingModeSuspended })
@@ -95,7 +95,7 @@ func TestSandboxEndsAtItsTimeAndCanBeRevived(t *testing.T) {
 	ns := cluster.Namespace(ctx, t)
 	cluster.MustApply(ctx, t, ns, kit.Readme(t, "manifest: first"))
 	cluster.WaitReady(ctx, t, ns, workspace)
-	cluster.MustExec(ctx, t, ns, workspace, "sh", "-c", "echo kept > /workspace/file")
+	keep(ctx, t, ns)
 
 	edit(ctx, t, ns, func(s *agentsv1beta1.Sandbox) {
 		s.Spec.ShutdownTime = &metav1.Time{Time: clock.RealClock{}.Now().Add(3 * time.Second)}
@@ -172,6 +172,13 @@ func TestTenantReadsThatTheQuotaIsUsedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster.WaitReady(ctx, t, ns, workspace)
+}
+
+// keep writes the file that is to be kept.
+func keep(ctx context.Context, t *testing.T, namespace string) {
+	t.Helper()
+	cluster.EventuallyPrints(ctx, t, client.ObjectKey{Namespace: namespace, Name: workspace}, "kept",
+		"sh", "-c", "echo kept > /workspace/file && cat /workspace/file")
 }
 
 // waitKept waits until the file is read back. What a command prints that ends at once may

@@ -61,16 +61,6 @@ func (b *lockedBuffer) String() string {
 	return b.all.String()
 }
 
-// MustExec runs a command that has to succeed and returns what it printed.
-func (c *Cluster) MustExec(ctx context.Context, t *testing.T, namespace, pod string, command ...string) string {
-	t.Helper()
-	out, code, err := c.Exec(ctx, namespace, pod, command...)
-	if err != nil || code != 0 {
-		t.Fatalf("%q in Pod %s ended with %d, %v:\n%s", command, pod, code, err, out)
-	}
-	return out
-}
-
 // Ask runs a command that always prints something, and returns what it printed and its
 // exit code. An answer that got lost on its way, as a container's first moments may lose
 // one, is no answer: the command is asked again.

@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -273,30 +272,6 @@ func (l *loadedRules) withOwnInfo() map[string]*rule {
 		rules[id] = &own
 	}
 	return rules
-}
-
-// compileAll compiles the helpers and all rules together.
-func compileAll(helpers map[string]*ast.Module, rules map[string]*rule) (*ast.Compiler, error) {
-	modules := maps.Clone(helpers)
-	for _, r := range rules {
-		modules[r.file()] = r.module
-	}
-	compiler := newCompiler(ofOthers(rules)...)
-	if compiler.Compile(modules); compiler.Failed() {
-		return nil, compiler.Errors
-	}
-	return compiler, nil
-}
-
-// ofOthers are the files of the rules that are not of the library.
-func ofOthers(rules map[string]*rule) []string {
-	var files []string
-	for _, r := range rules {
-		if r.info.Source != SourceLibrary {
-			files = append(files, r.file())
-		}
-	}
-	return files
 }
 
 // configureBroken gives the findings of broken modules the enforcement that is configured for

@@ -23,6 +23,8 @@ type rule struct {
 	// module has its references to input.parameters replaced by data.parameters[id], so that all
 	// rules share one input.
 	module *ast.Module
+	// compiled is the module as the compiler left it, where every reference is written out.
+	compiled *ast.Module
 	// passesParameters says that the module reads its input as a whole, so that the
 	// parameters have to be put into it.
 	passesParameters bool
@@ -85,10 +87,11 @@ func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	compiler := newCompiler(m.file()).WithSchemas(types)
+	compiler := newCompiler(ofOthers(r)...).WithSchemas(types)
 	if compiler.Compile(modules); compiler.Failed() {
 		return nil, explain(m, compiler.Errors)
 	}
+	r.compiled = compiler.Modules[m.file()]
 	return r, nil
 }
 

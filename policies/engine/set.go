@@ -83,12 +83,8 @@ const (
 )
 
 func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cfg Configuration, held map[string]bool) (*set, error) {
-	compiler, err := compileAll(loaded.helpers, rules)
-	if err != nil {
-		return nil, err
-	}
 	s := &set{
-		rules: rules, helpers: loaded.helpers, compiler: compiler, broken: loaded.broken, pss: newPodSecurity(cfg),
+		rules: rules, helpers: loaded.helpers, broken: loaded.broken, pss: newPodSecurity(cfg),
 		native: nativeInfos(cfg), overrides: cfg.Overrides, exemptions: cfg.Exemptions, basis: basisOf(loaded, cfg),
 	}
 	return s, s.prepareAll(ctx, held)
@@ -97,7 +93,7 @@ func newSet(ctx context.Context, loaded *loadedRules, rules map[string]*rule, cf
 // without returns the set without the rules that are held.
 func (s *set) without(ctx context.Context, held map[string]bool) (*set, error) {
 	next := &set{
-		basis: s.basis, rules: s.rules, helpers: s.helpers, compiler: s.compiler, broken: s.broken, pss: s.pss,
+		basis: s.basis, rules: s.rules, helpers: s.helpers, broken: s.broken, pss: s.pss,
 		native: s.native, overrides: s.overrides, exemptions: s.exemptions,
 	}
 	return next, next.prepareAll(ctx, held)
@@ -107,13 +103,6 @@ func (s *set) without(ctx context.Context, held map[string]bool) (*set, error) {
 func (s *set) prepareAll(ctx context.Context, held map[string]bool) error {
 	s.held, s.programs = held, map[string]*program{}
 	s.digest = s.sum()
-	alone := map[string]judgement{}
-	var err error
-	for _, id := range slices.Sorted(maps.Keys(s.rules)) {
-		if alone[id], err = prepare(ctx, s.compiler, "", judgement{sets: s.rules[id].columns()}); err != nil {
-			return fmt.Errorf("rule %s: %w", id, err)
-		}
-	}
 	together := map[string]judgement{}
 	pairs := map[string][]column{}
 	for _, kind := range kinds {
@@ -128,18 +117,36 @@ func (s *set) prepareAll(ctx context.Context, held map[string]bool) error {
 				continue
 			}
 			p.rules, p.readsClock = append(p.rules, r), p.readsClock || r.readsClock
-			p.alone = append(p.alone, alone[id])
 		}
 		s.programs[kind], together[kind] = p, splitColumns(p.rules)
 		pairs[kind] = together[kind].pairs
 	}
-	compiler, err := compileTogether(s.helpers, s.rules, s.compiler, pairs)
-	if err != nil {
-		return fmt.Errorf("put the rules together: %w", err)
+	var err error
+	if s.compiler, err = compileTogether(s.helpers, s.rules, pairs); err != nil {
+		return fmt.Errorf("compile: %w", err)
 	}
 	for _, kind := range kinds {
-		if s.programs[kind].together, err = prepare(ctx, compiler, kind, together[kind]); err != nil {
+		if s.programs[kind].together, err = prepare(ctx, s.compiler, kind, together[kind]); err != nil {
 			return fmt.Errorf("rules of %s: %w", kind, err)
+		}
+	}
+	return s.prepareAlone(ctx)
+}
+
+// prepareAlone builds the query of each rule by itself, once for all kinds.
+func (s *set) prepareAlone(ctx context.Context) error {
+	alone := map[string]judgement{}
+	for _, kind := range kinds {
+		for _, r := range s.programs[kind].rules {
+			one, made := alone[r.info.ID]
+			if !made {
+				var err error
+				if one, err = prepare(ctx, s.compiler, "", judgement{sets: r.columns()}); err != nil {
+					return fmt.Errorf("rule %s: %w", r.info.ID, err)
+				}
+				alone[r.info.ID] = one
+			}
+			s.programs[kind].alone = append(s.programs[kind].alone, one)
 		}
 	}
 	return nil

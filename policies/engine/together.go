@@ -18,14 +18,14 @@ const (
 	togetherRule = "found"
 )
 
-// togetherModule puts the entry points of the columns into one rule. It takes them as the compiler left them,
-// where every reference is written out, so that they mean the same in another package.
-func togetherModule(compiler *ast.Compiler, kind string, columns []column, ways shortcuts) (*ast.Module, error) {
+// togetherModule puts the entry points of the columns into one rule. It takes them as the compiler left them, so that
+// they mean the same in another package.
+func togetherModule(kind string, columns []column, ways shortcuts) (*ast.Module, error) {
 	module := &ast.Module{Package: &ast.Package{
 		Path: ast.Ref{ast.DefaultRootDocument, ast.StringTerm(togetherRoot), ast.StringTerm(kind)},
 	}}
 	for i, c := range columns {
-		for _, r := range compiler.Modules[c.rule.file()].Rules {
+		for _, r := range c.rule.compiled.Rules {
 			if r.Head.Ref()[0].Value.Compare(ast.Var(c.entry)) != 0 {
 				continue
 			}
@@ -42,14 +42,14 @@ func togetherModule(compiler *ast.Compiler, kind string, columns []column, ways 
 	return module, nil
 }
 
-// compileTogether compiles the rules of every kind as one, beside the helpers and what the rules call.
-func compileTogether(helpers map[string]*ast.Module, rules map[string]*rule, compiler *ast.Compiler, columns map[string][]column) (*ast.Compiler, error) {
+// compileTogether compiles the helpers, each rule by itself, and the rules of every kind as one.
+func compileTogether(helpers map[string]*ast.Module, rules map[string]*rule, columns map[string][]column) (*ast.Compiler, error) {
 	modules, ways := maps.Clone(helpers), findShortcuts(helpers)
 	for _, r := range rules {
 		modules[r.file()] = r.module
 	}
 	for _, kind := range slices.Sorted(maps.Keys(columns)) {
-		m, err := togetherModule(compiler, kind, columns[kind], ways)
+		m, err := togetherModule(kind, columns[kind], ways)
 		if err != nil {
 			return nil, err
 		}
@@ -57,9 +57,20 @@ func compileTogether(helpers map[string]*ast.Module, rules map[string]*rule, com
 			modules[togetherRoot+"/"+strings.ToLower(kind)] = m
 		}
 	}
-	whole := newCompiler(ofOthers(rules)...).WithStrict(false)
+	whole := newCompiler(ofOthers(slices.Collect(maps.Values(rules))...)...).WithStrict(false)
 	if whole.Compile(modules); whole.Failed() {
 		return nil, whole.Errors
 	}
 	return whole, nil
+}
+
+// ofOthers are the files of the rules that are not of the library.
+func ofOthers(rules ...*rule) []string {
+	var files []string
+	for _, r := range rules {
+		if r.info.Source != SourceLibrary {
+			files = append(files, r.file())
+		}
+	}
+	return files
 }

@@ -109,6 +109,11 @@ func loop(depth int, finding string) engine.Module {
 
 // What looks like it and is little is as it was.
 func TestARuleMayComposeWhatItNeeds(t *testing.T) {
+	many := strings.TrimSuffix(strings.Repeat("1234, ", 3000), ", ")
+	names := make([]string, 3000)
+	for i := range names {
+		names[i] = fmt.Sprintf("\"name-%d\"", i)
+	}
 	cases := map[string]struct{ body, want string }{
 		"a deep value":                    {body(doubling(12, `[1]`, `[#]`)) + "\ndeny contains \"y\"\n", "y"},
 		"a value twice a few times":       {"deny contains y if {\n\tx := [1, 2]\n\ty := {\"message\": sprintf(\"%v\", [[x, x]])}\n}\n", "[[1, 2], [1, 2]]"},
@@ -124,6 +129,9 @@ func TestARuleMayComposeWhatItNeeds(t *testing.T) {
 		"a set that has a pair":           {"deny contains \"y\" if pairs[[\"a\", \"b\"]]\n\npairs contains [a, \"b\"] if some a in [\"a\"]\n", "y"},
 		"no such pair":                    {"pairs contains [a, \"b\"] if some a in [\"a\"]\n\ndeny contains \"y\" if not [\"a\", input.kind] in pairs\n", "y"},
 		"a rule with a path":              {"deny contains r.a.b\n\nr.a[k] := k if some k in [\"b\"]\n", "b"},
+		"a sum of thousands":              {"deny contains sprintf(\"%d\", [sum([" + many + "])])\n", "3702000"},
+		"the most of thousands":           {"deny contains sprintf(\"%d\", [max([" + many + "])])\n", "1234"},
+		"thousands without one":           {"deny contains sprintf(\"%d\", [count({" + strings.Join(names, ", ") + "} - {\"name-7\"})])\n", "2999"},
 		"the object itself":               {"deny contains \"y\" if {\n\tx := [input.object, input.pod]\n\tx[0].spec.podTemplate == x[1]\n}\n", "y"},
 	}
 	for name, tc := range cases {

@@ -135,12 +135,13 @@ func TestAMaskThatFailsTellsNoValue(t *testing.T) {
 	const secret = "s3cret"
 	of := "some e in input.input.object.spec.podTemplate.spec.containers[0].env"
 	for name, tc := range map[string]struct{ body, reason string }{
-		"an error about a value":    {"mask contains \"/input\" if {\n\t" + of + "\n\tto_number(e.value) > 1\n}", "eval_builtin_error at mask.rego:"},
-		"a path made of a value":    {"mask contains e.value if {\n\t" + of + "\n}", "the mask has something else"},
-		"an object made of a value": {"mask contains {\"op\": e.value} if {\n\t" + of + "\n}", "the mask has something else"},
-		"two values for one name":   {"path := e.value if {\n\t" + of + "\n}\n\npath := \"/input\"\n\nmask contains path", "eval_conflict_error at mask.rego:"},
-		"more than it may make":     {"mask contains x if {\n\t" + of + "\n\tx := replace(sprintf(\"%9999d\", [1]), \" \", sprintf(\"%9999s\", [e.value]))\n}", "eval_builtin_error at mask.rego:"},
-		"a builtin that panics":     {"mask contains \"/input\" if test.panic(input.input.object.spec.podTemplate.spec.containers[0].env[0].value)", "it panicked"},
+		"an error about a value":     {"mask contains \"/input\" if {\n\t" + of + "\n\tto_number(e.value) > 1\n}", "eval_builtin_error at mask.rego:"},
+		"a path made of a value":     {"mask contains e.value if {\n\t" + of + "\n}", "the mask has something else"},
+		"an object made of a value":  {"mask contains {\"op\": e.value} if {\n\t" + of + "\n}", "the mask has something else"},
+		"two values for one name":    {"path := e.value if {\n\t" + of + "\n}\n\npath := \"/input\"\n\nmask contains path", "eval_conflict_error at mask.rego:"},
+		"more than it may make":      {"mask contains x if {\n\t" + of + "\n\tx := replace(sprintf(\"%9999d\", [1]), \" \", sprintf(\"%9999s\", [e.value]))\n}", "eval_builtin_error at mask.rego:"},
+		"an error that an index has": {"mask contains \"/input\" if startswith(input.latency_ms, \"s\")", "eval_type_error at mask.rego:"},
+		"a builtin that panics":      {"mask contains \"/input\" if test.panic(input.input.object.spec.podTemplate.spec.containers[0].env[0].value)", "it panicked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := logged(t, engine.DecisionLogOptions{Mask: mask(t, tc.body)}, secretive(t))[0]

@@ -13,10 +13,16 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// growing are the builtins that make something longer than what they are given, with an estimate of how long.
+// sharing are the builtins that make a collection of the members of what they are given.
+var sharing = []string{
+	"and", "array.slice", "intersection", "json.filter", "json.remove", "minus", "object.filter", "object.keys", "object.remove", "set_diff",
+}
+
+// growing are the builtins that make something of its own, most of them longer than what they are given, with an
+// estimate of how long.
 var growing = map[string]func(operands []*ast.Term) float64{
 	"array.concat": together, "array.flatten": together, "base64.encode": together, "concat": together, "hex.encode": together,
-	"internal.template_string": together, sized.Name: together, "json.marshal": together, "urlquery.encode": together, "yaml.marshal": together,
+	"internal.template_string": together, sized.Name: together, "json.marshal": together, "urlquery.decode": together, "urlquery.encode": together, "yaml.marshal": together,
 	"union": together, "or": together, "object.union": together, "strings.reverse": together, "upper": together, "lower": together,
 	"split": func(operands []*ast.Term) float64 {
 		text := plain(operands[0])
@@ -24,8 +30,10 @@ var growing = map[string]func(operands []*ast.Term) float64{
 	},
 	"json.unmarshal": decoded, "yaml.unmarshal": decoded, "json.is_valid": decoded, "yaml.is_valid": decoded,
 	"regex.split": eachOf(1), "regex.find_n": eachOf(1), "indexof_n": eachOf(0),
-	"regex.find_all_string_submatch_n": func(operands []*ast.Term) float64 { return eachOf(1)(operands) * (1 + groupsOf(plain(operands[0]))) },
-	"base64.decode":                    together, "hex.decode": together, "array.reverse": together, "sort": together,
+	"regex.find_all_string_submatch_n": func(operands []*ast.Term) float64 {
+		return eachOf(1)(operands) * (1 + ofText(groups, plain(operands[0])))
+	},
+	"base64.decode": together, "hex.decode": together, "array.reverse": together, "sort": together, "sum": together, "max": together, "min": together,
 	"glob.quote_meta": func(operands []*ast.Term) float64 { return 2 * together(operands) },
 	"json.patch":      patched,
 	"regex.replace": func(operands []*ast.Term) float64 {
@@ -135,23 +143,63 @@ func stepsOf(part *syntax.Regexp) float64 {
 	return steps
 }
 
-// groupsOf counts the groups of an expression: each match has a text for each of them.
-func groupsOf(pattern string) float64 {
+// groups are the numbers of groups of expressions: each match has a text for each of them.
+var groups = newCache(func(pattern string) float64 {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return 0 // It is an error anyway.
 	}
 	return float64(parsed.MaxCap())
-}
+})
 
 // padded are formats that make a text as long as they say; Go takes widths up to a million.
 var padded = regexp.MustCompile(`[0-9]{4}|\*`)
 
 const mostPadding = 1e6
 
-// computing are the builtins that compute with numbers.
-var computing = []string{
-	"abs", "ceil", "div", "floor", "format_int", "max", "min", "minus", "mul", "plus", "product", "rem", "round", "sum", "to_number",
+// computing are the builtins that take ever longer for longer numbers, with how many digits they are given.
+var computing = map[string]func(operands []*ast.Term) float64{
+	"abs": figures, "ceil": figures, "div": figures, "floor": figures, "format_int": figures, "minus": figures, "mul": figures,
+	"plus": figures, "rem": figures, "round": figures, "to_number": figures,
+	"product": func(operands []*ast.Term) float64 { return figures(membersOf(operands[0])) },
+}
+
+// figures are those of the numbers, and of the texts that are to be one.
+func figures(numbers []*ast.Term) float64 {
+	sum := 0.0
+	for _, number := range numbers {
+		switch value := number.Value.(type) {
+		case ast.Number:
+			sum += digits(string(value))
+		case ast.String:
+			sum += float64(len(value))
+		}
+	}
+	return sum
+}
+
+func membersOf(collection *ast.Term) []*ast.Term {
+	switch value := collection.Value.(type) {
+	case *ast.Array:
+		all := make([]*ast.Term, 0, value.Len())
+		value.Foreach(func(member *ast.Term) { all = append(all, member) })
+		return all
+	case ast.Set:
+		return value.Slice()
+	default:
+		return nil
+	}
+}
+
+// shared counts the places of the members of collections, which the outcome may have too.
+func shared(operands []*ast.Term) float64 {
+	sum := 0.0
+	for _, operand := range operands {
+		if collection, ok := operand.Value.(interface{ Len() int }); ok {
+			sum += float64(collection.Len())
+		}
+	}
+	return placeSize * sum
 }
 
 func together(operands []*ast.Term) float64 {

@@ -17,9 +17,10 @@ import (
 // and a number that is squared as often cannot be cancelled: no deadline helps against either, so such a call is an
 // error of its rule.
 const (
-	// mostText is in bytes; a member of a collection counts as memberSize.
+	// mostText is in bytes; a member of a collection counts as memberSize, one that is another's too as placeSize.
 	mostText   = 8 << 20
 	memberSize = 32
+	placeSize  = 16
 	// mostDigits is of numbers.
 	mostDigits = 1 << 14
 	// mostInAll is what all calls of one run may make together, in bytes.
@@ -45,18 +46,17 @@ func init() {
 	}
 }
 
-// limit is how much a call of a builtin may make and compare; without an estimate it is little.
+// limit is how much a call of a builtin may be given, make and compare; without an estimate it is little.
 type limit struct {
-	estimate func(operands []*ast.Term) float64
-	most     float64
-	compares func(operands []*ast.Term) float64
+	digits, makes, compares func(operands []*ast.Term) float64
 }
 
 func limitOf(name string) limit {
-	if slices.Contains(computing, name) {
-		return limit{estimate: together, most: mostDigits}
+	l := limit{computing[name], growing[name], comparing[name]}
+	if slices.Contains(sharing, name) {
+		l.makes = shared
 	}
-	return limit{growing[name], mostText, comparing[name]}
+	return l
 }
 
 // around makes a call of the builtin an error that would make more than that, and ends a run that made too much in
@@ -82,14 +82,19 @@ func (l limit) check(a *account, operands []*ast.Term) error {
 	if l.compares != nil && l.compares(operands) > mostCompared {
 		return fmt.Errorf("it would compare more than the %d characters that are allowed", mostCompared)
 	}
-	if l.estimate == nil {
-		return nil
+	digits, made := 0.0, 0.0
+	if l.digits != nil {
+		digits = l.digits(operands)
 	}
-	size := l.estimate(operands)
-	if size > l.most {
-		return fmt.Errorf("it would make more than the %.0f characters that are allowed", l.most)
+	if l.makes != nil {
+		made = l.makes(operands)
 	}
-	if a != nil && !a.take(size) {
+	switch {
+	case digits > mostDigits:
+		return fmt.Errorf("it would compute with more than the %d digits that are allowed", mostDigits)
+	case made > mostText:
+		return fmt.Errorf("it would make more than the %d characters that are allowed", mostText)
+	case a != nil && !a.take(digits+made):
 		return topdown.Halt{Err: fmt.Errorf("it made more than the %d characters that are allowed in all", mostInAll)}
 	}
 	return nil

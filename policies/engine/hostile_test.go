@@ -25,6 +25,12 @@ func doubling(times int, first, step string) engine.Module {
 	return ruleFile("a", body.String())
 }
 
+// slices2000 is a rule that takes all of an array as often as it has pairs of members.
+func slices2000() engine.Module {
+	return ruleFile("a", "xs := ["+strings.TrimSuffix(strings.Repeat("1, ", 2000), ", ")+"]\n\n"+
+		"deny contains \"y\" if count([part | some _ in xs; some j, _ in xs; part := array.slice(xs, 0, 2000 - (j % 2))]) == 1\n")
+}
+
 // A rule that makes ever more of what it has fails before that is much: a deadline alone would come after the
 // memory is gone, and computing with long numbers does not notice one.
 func TestARuleCannotMakeMuchOfLittle(t *testing.T) {
@@ -49,6 +55,7 @@ func TestARuleCannotMakeMuchOfLittle(t *testing.T) {
 		"a text without another's letters": doubling(1, `replace(sprintf("%9999d", [1]), " ", sprintf("%99d", [1]))`, `trim(#, replace(#, " ", "x"))`),
 		"a text quoted again and again":    doubling(40, `"**********"`, `glob.quote_meta(#)`),
 		"a thousand groups":                doubling(1, `replace(sprintf("%999d", [1]), " ", sprintf("%99d", [1]))`, "regex.find_all_string_submatch_n(replace(sprintf(`%1000d`, [1]), ` `, `()`), #, -1)"),
+		"parts of an array, a million":     slices2000(),
 		"an expression of a thousand":      doubling(1, `replace(sprintf("%60d", [1]), " ", "(a{1000}b)")`, `regex.match(#, #)`),
 	}
 	for name, module := range cases {

@@ -50,6 +50,28 @@ func TestDangerousBuiltinsAreNotAllowed(t *testing.T) {
 	}
 }
 
+// What a call may make is bounded for every builtin, but for those whose outcome is little or a part of what they are
+// given.
+func TestEveryBuiltinHasItsBound(t *testing.T) {
+	little := []string{
+		"assign", "eq", "equal", "gt", "gte", "lt", "lte", "neq", "internal.member_2", "internal.member_3", "internal.print", "print", defined.Name,
+		"count", "is_array", "is_boolean", "is_null", "is_number", "is_object", "is_set", "is_string", "type_name", "object.get",
+		"contains", "endswith", "indexof", "startswith", "strings.count", "substring", "trim_prefix", "trim_space", "trim_suffix",
+		"base64.is_valid", "crypto.sha256", "net.cidr_contains", "net.cidr_intersects", "net.cidr_is_valid", "net.cidr_merge",
+		"semver.compare", "semver.is_valid", "time.add_date", "time.clock", "time.date", "time.diff", "time.format", "time.now_ns",
+		"time.parse_duration_ns", "time.parse_ns", "time.parse_rfc3339_ns", "time.weekday", "uri.is_valid", "uri.parse",
+	}
+	for _, name := range allowedBuiltins {
+		if name == holdBuiltin || name == panicBuiltin {
+			continue
+		}
+		l := limitOf(name)
+		if bounded := l.digits != nil || l.makes != nil || l.compares != nil; bounded == slices.Contains(little, name) {
+			t.Errorf("%s is bounded: %t, and said to make little: %t", name, bounded, !bounded)
+		}
+	}
+}
+
 func TestTheDigestNamesTheBuild(t *testing.T) {
 	mine := &set{basis: basis{Build: "v1.0.0", OPA: "1"}}
 	for name, other := range map[string]basis{

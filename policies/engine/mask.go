@@ -48,6 +48,7 @@ func NewMask(ctx context.Context, file string, content []byte) (*Mask, error) {
 	if !slices.ContainsFunc(parsed.Rules, func(r *ast.Rule) bool { return r.Head.Name == "mask" && r.Head.RuleKind() == ast.MultiValue }) {
 		return nil, fmt.Errorf("%s: no rule mask; write: mask contains path if { ... }", file)
 	}
+	keepErrors(parsed)
 	compiler := newCompiler(file)
 	if compiler.Compile(map[string]*ast.Module{file: parsed}); compiler.Failed() {
 		return nil, explain(m, compiler.Errors)

@@ -42,7 +42,7 @@ func (o Options) pod(role, runtimeClass string, args ...string) *corev1.Pod {
 			AutomountServiceAccountToken:  new(false),
 			EnableServiceLinks:            new(false),
 			TerminationGracePeriodSeconds: new(int64(0)),
-			ActiveDeadlineSeconds:         new(int64(o.lifeOf(role).Seconds())),
+			ActiveDeadlineSeconds:         new(int64(lifeOf(role).Seconds())),
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
@@ -65,7 +65,7 @@ func (o Options) pod(role, runtimeClass string, args ...string) *corev1.Pod {
 }
 
 // lifeOf is how long a Pod may take. The server outlives all that ask it.
-func (o Options) lifeOf(role string) time.Duration {
+func lifeOf(role string) time.Duration {
 	if role == roleServer {
 		return serverLife
 	}

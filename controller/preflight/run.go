@@ -86,11 +86,15 @@ func (r *runner) gather(ctx context.Context) (Findings, error) {
 	if err := errors.Join(r.create(ctx, open), r.create(ctx, denied)); err != nil {
 		return f, err
 	}
+	classes, err := r.startClasses(ctx, f.RuntimeClasses)
+	if err != nil {
+		return f, err
+	}
 	var openErr, deniedErr, againErr, certificateErr error
 	f.Open, openErr = r.answers(ctx, open)
 	f.Denied, deniedErr = r.answers(ctx, denied)
 	f.Again, againErr = r.again(ctx, f.Servers)
-	if err := errors.Join(openErr, deniedErr, againErr, r.tryClasses(ctx, f.RuntimeClasses)); err != nil {
+	if err := errors.Join(openErr, deniedErr, againErr, r.awaitClasses(ctx, classes, f.RuntimeClasses)); err != nil {
 		return f, err
 	}
 	if r.options.Certificate != "" {
@@ -110,11 +114,12 @@ func (r *runner) again(ctx context.Context, servers []string) (Answers, error) {
 	return r.answers(ctx, pod)
 }
 
-// tryClasses runs one Pod under each RuntimeClass.
-func (r *runner) tryClasses(ctx context.Context, found map[string]string) error {
+// startClasses makes one Pod under each RuntimeClass, and notes the classes under which it
+// may not.
+func (r *runner) startClasses(ctx context.Context, found map[string]string) (map[string]*corev1.Pod, error) {
 	var classes nodev1.RuntimeClassList
 	if err := r.client.List(ctx, &classes); err != nil {
-		return fmt.Errorf("list RuntimeClasses: %w", err)
+		return nil, fmt.Errorf("list RuntimeClasses: %w", err)
 	}
 	pods := map[string]*corev1.Pod{}
 	for i := range classes.Items {
@@ -124,11 +129,16 @@ func (r *runner) tryClasses(ctx context.Context, found map[string]string) error 
 			found[name] = err.Error()
 			delete(pods, name)
 		} else if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	// All of them have the time of one, since any number of classes may have no node.
-	_ = wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
+	return pods, nil
+}
+
+// awaitClasses notes what became of the Pods. All of them have the time of one, since any
+// number of classes may have no node.
+func (r *runner) awaitClasses(ctx context.Context, pods map[string]*corev1.Pod, found map[string]string) error {
+	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
 		left := false
 		for name, pod := range pods {
 			if ended(pod) {
@@ -141,6 +151,9 @@ func (r *runner) tryClasses(ctx context.Context, found map[string]string) error 
 		}
 		return !left, nil
 	})
+	if err != nil && !wait.Interrupted(err) {
+		return err
+	}
 	for name, pod := range pods {
 		found[name] = ""
 		if pod.Status.Phase != corev1.PodSucceeded {

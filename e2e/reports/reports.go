@@ -7,18 +7,25 @@ package reports
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+)
+
+const (
+	interval = 100 * time.Millisecond
+	// patience bounds a hang.
+	patience = time.Minute
 )
 
 // Install makes the cluster know reports and returns what takes them away, which waits
@@ -51,11 +58,14 @@ func Install(t *testing.T, c client.Client) (remove func()) {
 
 func removed(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) error {
 	err := client.IgnoreNotFound(c.Delete(ctx, definition))
-	for err == nil { // until it is gone, for the next test
-		err = c.Get(ctx, client.ObjectKeyFromObject(definition), definition)
+	if err == nil { // the next test must not meet what is on its way out
+		err = wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
+			err := c.Get(ctx, client.ObjectKeyFromObject(definition), definition)
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		})
 	}
-	if apierrors.IsNotFound(err) {
-		return nil
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", definition.Name, err)
 	}
-	return errors.Join(fmt.Errorf("remove %s", definition.Name), err)
+	return nil
 }

@@ -190,10 +190,13 @@ func reported(ctx context.Context, ns string) ([]string, error) {
 // waitForOther waits until another Sandbox than one waits in the pool, and returns its name.
 func waitForOther(ctx context.Context, t *testing.T, ns, not string) string {
 	t.Helper()
-	name := not
-	for name == not {
-		name = waitForPool(ctx, t, ns)
-	}
+	name := ""
+	kit.Eventually(ctx, t, "the pool has another Sandbox than "+not, func(ctx context.Context) error {
+		if name = waitForPool(ctx, t, ns); name == not {
+			return errors.New("it has that one")
+		}
+		return nil
+	})
 	return name
 }
 

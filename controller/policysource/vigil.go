@@ -45,13 +45,14 @@ type vigil struct {
 	source *Source
 }
 
-// Start looks until the context ends.
+// Start looks until the context ends, and lets the engine end what it works on.
 func (v vigil) Start(ctx context.Context) error {
 	ticker := v.source.Clock.NewTicker(vigilPeriod)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			v.source.Engine.Close()
 			return nil
 		case <-ticker.C():
 		case <-v.source.Quarantined:

@@ -8,12 +8,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
@@ -197,6 +199,28 @@ func quarantineIsTold(t *testing.T, beside bool) {
 	l.step(t, "a", map[string]string{"endless.rego": strings.Replace(endless, "a + b", "false; a + b", 1)})
 	if held, ready := l.gauge(t, "agent_sandbox_policy_quarantined", "endless"), l.gauge(t, "agent_sandbox_policy_ready", ""); held != -1 || ready != 1 {
 		t.Errorf("after a correction: quarantined %v, ready %v", held, ready)
+	}
+}
+
+// The end of the program comes while a rule goes into quarantine.
+func TestTheVigilEndsWhenTheEngineHasNothingToDo(t *testing.T) {
+	l, _ := vigilant(t, "2026-12-20")
+	ctx, cancel := context.WithCancel(t.Context())
+	var finished atomic.Bool
+	rules, err := engine.New(engine.WithBudget(400*time.Millisecond, 50*time.Millisecond), engine.WithQuarantineHook(func(string) {
+		<-ctx.Done()
+		clock.RealClock{}.Sleep(10 * time.Millisecond)
+		finished.Store(true)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Engine = rules
+	l.step(t, "a", map[string]string{"endless.rego": endless})
+	wearOut(t, rules)
+	cancel()
+	if err := (vigil{l.Source}).Start(ctx); err != nil || !finished.Load() {
+		t.Errorf("Start() = %v while the engine still works", err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/open-policy-agent/opa/v1/ast"
 	"k8s.io/utils/clock"
 )
 
@@ -71,7 +70,7 @@ func New(opts ...Option) (*Engine, error) {
 		grace:   defaultGrace,
 		running: make(chan struct{}, 4*runtime.GOMAXPROCS(0)),
 		reader:  newReader(),
-		ward:    &ward{timeouts: map[*ast.Module]int{}},
+		ward:    newWard(),
 		files:   map[string]*rule{},
 	}
 	for _, opt := range opts {

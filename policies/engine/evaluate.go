@@ -58,7 +58,7 @@ func (e *Engine) decide(ctx context.Context, in Input) Decision {
 		d.Findings = []Finding{engineFailure(err.Error(), "")}
 		return d
 	}
-	found, validity := e.judge(ctx, s, p, v, in)
+	found, validity := e.judge(ctx, p, v, in)
 	findings = append(findings, found...)
 	validity.Until = s.exempt(findings, in)
 	d.Findings, d.Validity = settle(findings), validity
@@ -106,7 +106,7 @@ type request struct {
 }
 
 // judge evaluates the rules of a kind, and says what decided.
-func (e *Engine) judge(ctx context.Context, s *set, p *program, v *variant, in Input) ([]Finding, Validity) {
+func (e *Engine) judge(ctx context.Context, p *program, v *variant, in Input) ([]Finding, Validity) {
 	var findings []Finding
 	for _, r := range p.held {
 		findings = append(findings, v.failures(r, errQuarantined)...)
@@ -126,13 +126,13 @@ func (e *Engine) judge(ctx context.Context, s *set, p *program, v *variant, in I
 	req := request{variant: v, fields: fields, now: in.Now, documents: documents{
 		parameters: v.parameters, known: v.known, stock: &stock{inventory: e.inventory, namespace: in.Namespace.Name},
 	}}
-	findings = append(findings, e.found(ctx, s, p, req)...)
+	findings = append(findings, e.found(ctx, p, req)...)
 	return findings, Validity{Timed: timed.Load() || p.readsClock, Read: req.documents.stock.read()}
 }
 
 // found evaluates all rules together, and each alone when that gives no clean answer: a fault of
 // one is then a finding of that one.
-func (e *Engine) found(ctx context.Context, s *set, p *program, req request) []Finding {
+func (e *Engine) found(ctx context.Context, p *program, req request) []Finding {
 	findings, err := e.run(ctx, e.budget/2, p.together, req)
 	if err == nil {
 		return findings
@@ -148,7 +148,7 @@ func (e *Engine) found(ctx context.Context, s *set, p *program, req request) []F
 			findings = append(findings, req.variant.failures(r, err)...)
 		}
 		if e.ward.note(r, err) {
-			e.quarantine(ctx, s, r.info.ID)
+			e.quarantine(r.info.ID)
 		}
 	}
 	return findings

@@ -67,3 +67,9 @@ func (h *Hold) Held() int { return int(h.entered.Load() - h.left.Load()) }
 
 // Release lets all go, those of later too.
 func (h *Hold) Release() { close(h.gate) }
+
+// HoldLoading keeps loads, and what else puts a set together, until it is released.
+func (e *Engine) HoldLoading() (release func()) {
+	e.loading.Lock()
+	return e.loading.Unlock
+}

@@ -28,6 +28,16 @@ var errQuarantined = fmt.Errorf("it did not finish in time %d times and is not r
 type ward struct {
 	mu       sync.Mutex
 	timeouts map[*ast.Module]int
+
+	// tripped are the rules that nobody has taken out of the queries yet.
+	tripped map[string]bool
+	// working is closed when the goroutine that takes them out ends; nil while there is none.
+	working chan struct{}
+	closed  bool
+}
+
+func newWard() *ward {
+	return &ward{timeouts: map[*ast.Module]int{}, tripped: map[string]bool{}}
 }
 
 // note counts the outcome of a rule that ran alone. It says whether the rule goes into quarantine now. The
@@ -73,7 +83,8 @@ func (w *ward) retain(rules map[string]*rule) {
 	maps.DeleteFunc(w.timeouts, func(m *ast.Module, _ int) bool { return !known[m] })
 }
 
-// WithQuarantineHook sets what is called, in a goroutine of the request, when a rule goes into quarantine.
+// WithQuarantineHook sets what is called, in a goroutine of the engine, when a rule is in quarantine. The next one goes
+// there after it returns.
 func WithQuarantineHook(hook func(rule string)) Option {
 	return func(e *Engine) { e.onQuarantine = hook }
 }
@@ -88,13 +99,75 @@ func (e *Engine) Quarantined() []string {
 	return slices.Sorted(maps.Keys(s.held))
 }
 
-// quarantine takes the rules that are held out of the queries, unless another set came into force meanwhile.
-func (e *Engine) quarantine(ctx context.Context, s *set, id string) {
+// quarantine has a rule taken out of the queries, by one goroutine for all: putting the others together again takes
+// longer than a request should wait that has its findings.
+func (e *Engine) quarantine(id string) {
+	w := e.ward
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tripped[id] = true
+	if w.working == nil && !w.closed {
+		w.working = make(chan struct{})
+		go e.takeOut(w.working)
+	}
+}
+
+// takeOut ends when no rule is left that tripped.
+func (e *Engine) takeOut(working chan<- struct{}) {
+	defer close(working)
+	for {
+		tripped := e.ward.next()
+		if len(tripped) == 0 {
+			return
+		}
+		held := e.withoutHeld()
+		for _, id := range tripped {
+			if held[id] && e.onQuarantine != nil {
+				e.onQuarantine(id)
+			}
+		}
+	}
+}
+
+// next returns the rules that tripped meanwhile; none ends the work.
+func (w *ward) next() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	tripped := slices.Sorted(maps.Keys(w.tripped))
+	clear(w.tripped)
+	if len(tripped) == 0 || w.closed {
+		w.working = nil
+		return nil
+	}
+	return tripped
+}
+
+// withoutHeld takes the rules that are held out of the queries of the set in force, whichever that is by now, and
+// returns them. What was compiled with them compiles without them; if it did not, they would go on to fail.
+func (e *Engine) withoutHeld() map[string]bool {
 	e.loading.Lock()
-	next, err := s.without(ctx, e.ward.holds(s.rules))
-	swapped := err == nil && e.current.CompareAndSwap(s, next)
-	e.loading.Unlock()
-	if swapped && e.onQuarantine != nil {
-		e.onQuarantine(id)
+	defer e.loading.Unlock()
+	s := e.current.Load()
+	held := e.ward.holds(s.rules)
+	if maps.Equal(held, s.held) {
+		return held
+	}
+	next, err := s.without(context.Background(), held)
+	if err != nil {
+		return s.held
+	}
+	e.current.Store(next)
+	return held
+}
+
+// Close waits until the engine works on nothing but the evaluations that run. Rules that do not end are taken out of
+// the queries no more.
+func (e *Engine) Close() {
+	e.ward.mu.Lock()
+	e.ward.closed = true
+	working := e.ward.working
+	e.ward.mu.Unlock()
+	if working != nil {
+		<-working
 	}
 }

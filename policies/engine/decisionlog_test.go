@@ -130,6 +130,30 @@ func TestAMaskThatFailsShowsNothing(t *testing.T) {
 	}
 }
 
+// A path that is undefined hides nothing, although the mask means to; that its conditions do not hold is no fault.
+func TestAMaskWhoseOperationIsUndefinedShowsNothing(t *testing.T) {
+	const each = "some i, c in input.input.object.spec.podTemplate.spec.containers"
+	for name, tc := range map[string]struct {
+		body     string
+		withheld bool
+	}{
+		"a path by a part that is absent":      {"mask contains path if {\n\t" + each + "\n\tpath := sprintf(\"/input/object/spec/podTemplate/spec/containers/%d/%s\", [i, c.nothing])\n}", true},
+		"a path in the head":                   {"mask contains concat(\"\", [\"/input/object/\", input.input.object.nothing])", true},
+		"the value in its place":               {"mask contains {\"op\": \"upsert\", \"path\": \"/input/object\", \"value\": input.input.object.nothing}", true},
+		"a condition about something absent":   {"mask contains \"/input/object\" if input.input.object.nothing == 1", false},
+		"an iteration over something absent":   {"mask contains sprintf(\"/input/object/%s\", [x]) if some x in input.input.object.nothing", false},
+		"a finding without a value, asked for": {"mask contains \"/input/object\" if {\n\tsome f in input.result.findings\n\tf.exemption == \"x\"\n}", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := logged(t, engine.DecisionLogOptions{Mask: mask(t, tc.body)}, secretive(t))[0]
+			reason, failed := l["mask_error"].(string)
+			if failed != tc.withheld || (l["input"] == nil) != tc.withheld || (failed && !strings.Contains(reason, "eval_builtin_error at mask.rego:")) {
+				t.Errorf("withheld %t because %q, want %t: %s", failed, reason, tc.withheld, show(t, l))
+			}
+		})
+	}
+}
+
 // What a mask, which then fails, would have hidden is not in the line, not even in the reason.
 func TestAMaskThatFailsTellsNoValue(t *testing.T) {
 	const secret = "s3cret"
@@ -140,7 +164,7 @@ func TestAMaskThatFailsTellsNoValue(t *testing.T) {
 		"an object made of a value":  {"mask contains {\"op\": e.value} if {\n\t" + of + "\n}", "the mask has something else"},
 		"two values for one name":    {"path := e.value if {\n\t" + of + "\n}\n\npath := \"/input\"\n\nmask contains path", "eval_conflict_error at mask.rego:"},
 		"more than it may make":      {"mask contains x if {\n\t" + of + "\n\tx := replace(sprintf(\"%9999d\", [1]), \" \", sprintf(\"%9999s\", [e.value]))\n}", "eval_builtin_error at mask.rego:"},
-		"an error that an index has": {"mask contains \"/input\" if startswith(input.latency_ms, \"s\")", "eval_type_error at mask.rego:"},
+		"an error that an index has": {"mask contains \"/input\" if startswith(input.input.object.spec, \"s\")", "eval_type_error at mask.rego:"},
 		"a builtin that panics":      {"mask contains \"/input\" if test.panic(input.input.object.spec.podTemplate.spec.containers[0].env[0].value)", "it panicked"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,6 +226,9 @@ func TestMasksThatAreNone(t *testing.T) {
 		"No rule":                  {"package system.log\nmasks contains \"/input\"", "no rule mask"},
 		"A rule that is no set":    {"package system.log\nmask := [\"/input\"]", "no rule mask"},
 		"A builtin not for rules":  {"package system.log\nmask contains http.send({}).body", "not allowed"},
+		"A field that is none":     {"package system.log\nmask contains \"/input/object\" if input.input.usr.username == \"ann\"", "mask.rego:2: rego_type_error: undefined ref: input.input.usr"},
+		"The remedy for it":        {"package system.log\nmask contains \"/input/object\" if input.labels.id", "a line of the decision log has no such field"},
+		"A type that it has not":   {"package system.log\nmask contains \"/input/object\" if input.result.denied == \"true\"", "match error"},
 		"A rule of another's data": {"package system.log\nmask contains x if some x in nosuch", "nosuch"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,12 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// sourceMask is the source of a mask, and entryMask its set.
+const (
+	sourceMask = "mask"
+	entryMask  = "mask"
 )
 
 // Mask hides parts of the decision log by the contract of OPA: data.system.log.mask is a set of paths, each
@@ -35,9 +42,10 @@ type maskOperation struct {
 	Value any    `json:"value"`
 }
 
-// NewMask compiles a module of package system.log with the rule mask. It may call what rules may.
+// NewMask compiles a module of package system.log with the rule mask. It may call what rules may, and what it reads of a
+// line is held to what a line has.
 func NewMask(ctx context.Context, file string, content []byte) (*Mask, error) {
-	m := Module{Name: file, Content: content, Source: "mask"}
+	m := Module{Name: file, Content: content, Source: sourceMask}
 	parsed, err := parse(file, string(content))
 	if err != nil {
 		return nil, explain(m, err)
@@ -45,11 +53,14 @@ func NewMask(ctx context.Context, file string, content []byte) (*Mask, error) {
 	if path := strings.Join(packagePath(parsed), "."); path != "system.log" {
 		return nil, fmt.Errorf("%s: package %s: a mask is of package system.log", file, path)
 	}
-	if !slices.ContainsFunc(parsed.Rules, func(r *ast.Rule) bool { return r.Head.Name == "mask" && r.Head.RuleKind() == ast.MultiValue }) {
+	if !slices.ContainsFunc(parsed.Rules, func(r *ast.Rule) bool { return r.Head.Name == entryMask && r.Head.RuleKind() == ast.MultiValue }) {
 		return nil, fmt.Errorf("%s: no rule mask; write: mask contains path if { ... }", file)
 	}
 	keepErrors(parsed)
-	compiler := newCompiler(file)
+	keepUndefined(parsed, entryMask)
+	types := ast.NewSchemaSet()
+	types.Put(ast.SchemaRootRef, schemaOf(reflect.TypeFor[line]()))
+	compiler := newCompiler(file).WithSchemas(types)
 	if compiler.Compile(map[string]*ast.Module{file: parsed}); compiler.Failed() {
 		return nil, explain(m, compiler.Errors)
 	}
@@ -140,8 +151,9 @@ func (m *Mask) operations(event map[string]any, a *account) ([]maskOperation, er
 	if err != nil {
 		return nil, withoutValues(err)
 	}
-	if len(results) == 0 {
-		return nil, nil
+	// A set is always defined: without a result, nobody knows what it would hide.
+	if len(results) != 1 {
+		return nil, errNoSet
 	}
 	members, ok := results[0].Expressions[0].Value.([]any)
 	if !ok {

@@ -80,7 +80,7 @@ func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
 	}
 	r.readsClock = asksForTime(parsed)
 	keepErrors(parsed)
-	keepUndefined(parsed)
+	keepUndefined(parsed, entryDeny, entryWarn)
 	modules := map[string]*ast.Module{m.file(): parsed}
 	maps.Copy(modules, helpers)
 	types, err := schemaSet(info.Kinds)
@@ -107,7 +107,7 @@ func explain(m Module, err error) error {
 		if e.Location == nil || e.Location.File == "" {
 			line = m.file() + ": " + line
 		}
-		lines = append(lines, strings.TrimSpace(line)+hint(e.Message)+typeHint(e.Message))
+		lines = append(lines, strings.TrimSpace(line)+hint(e.Message)+m.typeHint(e.Message))
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"sigs.k8s.io/yaml"
@@ -141,9 +142,38 @@ func schemaSet(ruleKinds []string) (*ast.SchemaSet, error) {
 	return set, nil
 }
 
-// typeHint says what the type checker's message is about.
-func typeHint(message string) string {
+// schemaOf is the schema of what is written of a Go type, of structs by the names in their tags; a map is anything.
+func schemaOf(t reflect.Type) map[string]any {
 	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return map[string]any{"type": "string"}
+	case t.Kind() == reflect.Pointer:
+		return schemaOf(t.Elem())
+	case t.Kind() == reflect.Slice:
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
+	case t.Kind() == reflect.Struct:
+		properties := map[string]any{}
+		for _, field := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			properties[name] = schemaOf(field.Type)
+		}
+		return map[string]any{"type": "object", "properties": properties}
+	}
+	if scalar, ok := scalars[t.Kind()]; ok {
+		return map[string]any{"type": scalar}
+	}
+	return map[string]any{}
+}
+
+var scalars = map[reflect.Kind]string{
+	reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "number", reflect.Float64: "number",
+}
+
+// typeHint says what the type checker's message is about.
+func (m Module) typeHint(message string) string {
+	switch {
+	case strings.HasPrefix(message, "undefined ref: input") && m.Source == sourceMask:
+		return "; a line of the decision log has no such field"
 	case strings.HasPrefix(message, "undefined ref: input"):
 		return "; the input has no such field for the kinds of this rule"
 	case strings.HasPrefix(message, "match error"):

@@ -4,6 +4,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 	"github.com/open-policy-agent/opa/v1/types"
@@ -26,7 +28,8 @@ func returnDefined(call topdown.BuiltinContext, operands []*ast.Term, iter func(
 // tell the name of what it found would allow what has none. "deny contains {"name": input.name} if bad" becomes
 // "deny contains x if { bad; x := defined([{"name": input.name} | true]) }", with the assignments that only build the
 // finding among it. What iterates is a condition, and so is what a variable, a function or another rule alone gives.
-func keepUndefined(parsed *ast.Module) {
+// Entries are the sets of the module whose members are meant.
+func keepUndefined(parsed *ast.Module, entries ...string) {
 	named := ast.ReservedVars.Copy()
 	for _, r := range parsed.Rules {
 		named.Add(r.Head.Ref()[0].Value.(ast.Var))
@@ -35,7 +38,7 @@ func keepUndefined(parsed *ast.Module) {
 		named.Add(imported.Name())
 	}
 	for _, r := range parsed.Rules {
-		if name := r.Head.Ref()[0].Value.(ast.Var); r.Head.Key != nil && (name == entryDeny || name == entryWarn) {
+		if name := r.Head.Ref()[0].Value.(ast.Var); r.Head.Key != nil && slices.Contains(entries, string(name)) {
 			keepUndefinedOf(r, named)
 		}
 	}

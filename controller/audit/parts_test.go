@@ -54,6 +54,8 @@ func TestSeriesOfAViolationGoWithIt(t *testing.T) {
 	if err := m.register(registry); err != nil {
 		t.Fatal(err)
 	}
+	lesser := found("r", engine.Deny)
+	lesser.Severity = engine.Low
 	steps := []struct {
 		what, namespace string
 		entries         []*entry
@@ -61,10 +63,14 @@ func TestSeriesOfAViolationGoWithIt(t *testing.T) {
 	}{
 		{"an object counts once", "one", []*entry{
 			sandboxWith("a", found("r", engine.Deny), found("r", engine.Deny), found("s", engine.Warn)), sandboxWith("b", found("r", engine.Deny)),
-		}, []string{"one r Deny 2", "one s Warn 1"}},
-		{"another namespace", "two", []*entry{sandboxWith("a", found("r", engine.Deny))}, []string{"one r Deny 2", "one s Warn 1", "two r Deny 1"}},
-		{"one rule is content", "one", []*entry{sandboxWith("a", found("s", engine.Warn))}, []string{"one s Warn 1", "two r Deny 1"}},
-		{"a namespace is gone", "two", nil, []string{"one s Warn 1"}},
+		}, []string{"one r high Deny 2", "one s high Warn 1"}},
+		{"another namespace", "two", []*entry{sandboxWith("a", found("r", engine.Deny))}, []string{"one r high Deny 2", "one s high Warn 1", "two r high Deny 1"}},
+		{"each severity of a rule is one of its own", "two", []*entry{sandboxWith("a", found("r", engine.Deny), lesser), sandboxWith("b", lesser)}, []string{
+			"one r high Deny 2", "one s high Warn 1", "two r high Deny 1", "two r low Deny 2",
+		}},
+		{"another severity of a rule goes", "two", []*entry{sandboxWith("a", lesser)}, []string{"one r high Deny 2", "one s high Warn 1", "two r low Deny 1"}},
+		{"one rule is content", "one", []*entry{sandboxWith("a", found("s", engine.Warn))}, []string{"one s high Warn 1", "two r low Deny 1"}},
+		{"a namespace is gone", "two", nil, []string{"one s high Warn 1"}},
 		{"nothing is left", "one", nil, nil},
 	}
 	for _, step := range steps {
@@ -92,7 +98,7 @@ func published(t *testing.T, registry *prometheus.Registry) []string {
 			for _, pair := range metric.GetLabel() {
 				label[pair.GetName()] = pair.GetValue()
 			}
-			series = append(series, fmt.Sprintf("%s %s %s %v", label["namespace"], label["rule"], label["enforcement"], metric.GetGauge().GetValue()))
+			series = append(series, fmt.Sprintf("%s %s %s %s %v", label["namespace"], label["rule"], label["severity"], label["enforcement"], metric.GetGauge().GetValue()))
 		}
 	}
 	slices.Sort(series)

@@ -48,15 +48,14 @@ func (r *Reconciler) tellCurtailed(s *scope) {
 	}
 }
 
-// tellTolerated tells once of metadata that a new claim would not get: this one keeps it.
+// tellTolerated tells once why the Pod's metadata is not what a claim asks for, or would not be today.
 func (r *Reconciler) tellTolerated(s *scope) {
 	said := ""
 	if s.tolerated != nil {
 		said = s.tolerated.Error()
 	}
 	if said != "" && said != s.record.tolerated {
-		r.event(s, corev1.EventTypeWarning, eventMetadata, actionReconciling,
-			"What this claim adds to its Pod is kept as it is, and would be refused today: "+said)
+		r.event(s, corev1.EventTypeWarning, eventMetadata, actionReconciling, "What this claim adds to its Pod "+said)
 	}
 	s.record.tolerated = said
 }

@@ -31,7 +31,7 @@ type record struct {
 	adopting *adoption
 	// creating is true while a creation was sent and not answered.
 	creating bool
-	// tolerated is what was last told of metadata that is no longer the claim's to set.
+	// tolerated is what was last told of metadata that stays as it is.
 	tolerated string
 	// pause is how long the claim was left alone after the last write that met another
 	// version than the cache had; 0 since one was carried out.

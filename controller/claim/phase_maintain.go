@@ -31,8 +31,14 @@ func (r *Reconciler) phaseMaintain(ctx context.Context, s *scope) error {
 func (r *Reconciler) maintainMetadata(ctx context.Context, s *scope) error {
 	name := relations.TemplateOfSandbox(s.sandbox)
 	template, err := lookup.Object(ctx, r.client, s.claim.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
-	if err != nil || template == nil {
-		return err // without a template, what the Pod has stands
+	if err != nil {
+		return err
+	}
+	if template == nil {
+		if !contains(s.sandbox.Spec.PodTemplate.ObjectMeta, s.claim.Spec.AdditionalPodMetadata) {
+			s.keep("waits until SandboxTemplate %q is there again, which says what a claim may add", name)
+		}
+		return nil
 	}
 	pod, err := blueprint.ClaimPodMetadata(s.claim, template)
 	if err != nil {

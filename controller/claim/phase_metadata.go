@@ -6,6 +6,7 @@ package claim
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 )
@@ -21,8 +22,13 @@ func (s *scope) tolerate(err error) error {
 	if !errors.As(err, &refusal{}) || s.sandbox == nil || !contains(s.sandbox.Spec.PodTemplate.ObjectMeta, s.claim.Spec.AdditionalPodMetadata) {
 		return err
 	}
-	s.tolerated = errors.Join(s.tolerated, err)
+	s.keep("is kept as it is, and would be refused today: %w", err)
 	return nil
+}
+
+// keep notes why what the Pod has stands.
+func (s *scope) keep(format string, args ...any) {
+	s.tolerated = errors.Join(s.tolerated, fmt.Errorf(format, args...))
 }
 
 // contains says whether metadata has all entries of another.

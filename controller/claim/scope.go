@@ -72,8 +72,8 @@ type scope struct {
 	// cleaned is true when the Sandbox of an expired claim is gone. Set by phaseExpiry.
 	cleaned bool
 
-	// tolerated is what speaks by today's rules or template against metadata that the
-	// Sandbox has already; nil when nothing does. Set by phaseMetadata and phaseMaintain.
+	// tolerated is why the Pod keeps metadata that is not what the claim asks for, or that
+	// today's rules or template refuse; nil when it may. Set by phaseMetadata and phaseMaintain.
 	tolerated error
 
 	// problem is the error that ended the pass.

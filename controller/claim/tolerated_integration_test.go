@@ -83,6 +83,33 @@ func TestABoundClaimKeepsMetadataThatWouldBeRefusedToday(t *testing.T) {
 	}
 }
 
+// Without its template nobody can say what a claim may add, so that its owner is told what it waits for.
+func TestMetadataOfABoundClaimWaitsForItsTemplateAndSaysSo(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t, func(e *environment) { e.Told = &apiserver.Told{} })
+	stock := e.bound()
+	e.Delete(stock.template)
+	e.edit("claim", withPodMetadata(map[string]string{"sandbox.users.io/a": "b"}, nil))
+	want := `Warning MetadataNotApplied: What this claim adds to its Pod waits until SandboxTemplate "template" is there again, ` +
+		`which says what a claim may add`
+	e.Eventually("its owner is told", func() error {
+		if told := e.Told.All(); !slices.Contains(told, want) {
+			return fmt.Errorf("he is told %q", told)
+		}
+		return nil
+	})
+	if got, found := e.sandbox("pool-1").Spec.PodTemplate.ObjectMeta.Labels["sandbox.users.io/a"]; found {
+		t.Errorf("the Sandbox has the label %q meanwhile", got)
+	}
+	e.Create(makeTemplate())
+	e.Eventually("the Sandbox gets what was added", func() error {
+		if got := e.sandbox("pool-1").Spec.PodTemplate.ObjectMeta.Labels["sandbox.users.io/a"]; got != "b" {
+			return fmt.Errorf("the label is %q", got)
+		}
+		return nil
+	})
+}
+
 // meddler changes one member the moment before the controller takes it, each time.
 type meddler struct {
 	e      *environment

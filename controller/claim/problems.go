@@ -56,7 +56,7 @@ func readyOf(err error) (reason, message string) {
 
 // lasts says whether an error stays until somebody changes an object.
 func lasts(err error) bool {
-	return errors.As(err, &refusal{}) || apierrors.IsInvalid(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return errors.As(err, &refusal{}) || patch.Invalid(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // passes says whether an error is one of the moment: somebody else wrote first, or the

@@ -65,6 +65,34 @@ func TestAClaimThatWasRefusedAColdStartIsWokenByTheRefill(t *testing.T) {
 	e.named("pool-1")
 }
 
+// The policy of an administrator that refuses the Sandbox is no object that the claim waits
+// for: it is tried again.
+func TestAClaimThatAPolicyOfTheClusterRefusesIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	e.pool(emptyPool)
+	denial, err := apiserver.Deny(t.Context(), e.Client, e.Namespace, "sandboxes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Create(makeClaim("claim"))
+	e.Eventually("the claim says that it was refused", func() error {
+		if said := sayReady(e.claim("claim")); !strings.Contains(said, "denied request: not today") {
+			return errors.New(said)
+		}
+		return nil
+	})
+	if err := denial.Lift(t.Context(), e.Client); err != nil {
+		t.Fatal(err)
+	}
+	e.Eventually("the claim has its Sandbox", func() error {
+		if n := len(e.sandboxes()); n != 1 {
+			return fmt.Errorf("there are %d", n)
+		}
+		return nil
+	})
+}
+
 // The cache goes on to show a template that is gone. Claims that find that out give back
 // what they looked at.
 func TestMembersOfATemplateThatIsGoneAreGivenBack(t *testing.T) {

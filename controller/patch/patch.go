@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,23 @@ func Settled(err error) bool {
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
 }
 
+// Denied says whether a webhook or a policy of admission refused a write. It may admit the
+// same one as soon as it is another itself, of which no controller hears.
+func Denied(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	message := status.Status().Message
+	return strings.Contains(message, " denied the request") || strings.Contains(message, " denied request: ")
+}
+
+// Invalid says whether the apiserver refuses an object until somebody changes that. A
+// policy of admission says of what it denies that it is invalid, too.
+func Invalid(err error) bool {
+	return apierrors.IsInvalid(err) && !Denied(err)
+}
+
 // Same sends what changed of an object. It fails with ErrReplaced when that was replaced.
 func Same(ctx context.Context, writer client.Writer, now, before client.Object, owner client.FieldOwner) error {
 	base, isObject := before.DeepCopyObject().(client.Object)
@@ -50,7 +68,7 @@ func Same(ctx context.Context, writer client.Writer, now, before client.Object, 
 	}
 	base.SetUID("") // so that the patch has it
 	err := writer.Patch(ctx, now, client.MergeFrom(base), owner)
-	if apierrors.IsInvalid(err) && slices.ContainsFunc(causesOf(err), func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" }) {
+	if Invalid(err) && slices.ContainsFunc(causesOf(err), func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" }) {
 		return ErrReplaced
 	}
 	return err
@@ -65,7 +83,7 @@ func Status(ctx context.Context, writer client.StatusClient, now client.Object, 
 		return fmt.Errorf("encode status: %w", err)
 	}
 	err = writer.Status().Patch(ctx, now, client.RawPatch(types.JSONPatchType, operations), owner)
-	if apierrors.IsInvalid(err) && len(causesOf(err)) == 0 { // a status that is invalid has causes, a test that failed has none
+	if Invalid(err) && len(causesOf(err)) == 0 { // a status that is invalid has causes, a test that failed has none
 		return ErrReplaced
 	}
 	return err

@@ -18,6 +18,36 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
+// Who can mend what was refused: the owner of the object, or whoever made the policy.
+func TestInvalid(t *testing.T) {
+	refusal := func(code int32, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: metav1.StatusReasonInvalid, Message: message}}
+	}
+	cases := map[string]struct {
+		err             error
+		invalid, denied bool
+	}{
+		"a name that is too long": {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil), true, false},
+		"a policy of admission": {refusal(http.StatusUnprocessableEntity,
+			"pods \"a\" is forbidden: ValidatingAdmissionPolicy 'labels' with binding 'labels' denied request: name the team"), false, true},
+		"a webhook that says invalid": {refusal(http.StatusUnprocessableEntity, `admission webhook "w" denied the request: name the team`), false, true},
+		"a full quota":                {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("exceeded quota")), false, false},
+		"no answer":                   {errors.New("somebody denied request: x"), false, false},
+		"no error":                    {},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := tc.err
+			if err != nil {
+				err = fmt.Errorf("write: %w", err)
+			}
+			if invalid, denied := patch.Invalid(err), patch.Denied(err); invalid != tc.invalid || denied != tc.denied {
+				t.Errorf("Invalid(%v) = %t, want %t; Denied = %t, want %t", err, invalid, tc.invalid, denied, tc.denied)
+			}
+		})
+	}
+}
+
 func TestSettled(t *testing.T) {
 	sandboxes := schema.GroupResource{Group: "agents.x-k8s.io", Resource: "sandboxes"}
 	status := func(code int32) error { return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}} }

@@ -242,6 +242,26 @@ func TestQuotaRefusalWordForWord(t *testing.T) {
 	e.saysReady("box", readySay)
 }
 
+// The policy of an administrator calls what it refuses invalid. When it is taken away, no
+// object changes.
+func TestAPodThatAPolicyOfTheClusterRefusesIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	denial, err := apiserver.Deny(t.Context(), e.Client, e.Namespace, "pods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Create(makeSandbox())
+	e.saysReady("box", fmt.Sprintf(`False/ReconcilerError: Error seen: create pod: pods "box" is forbidden: `+
+		`ValidatingAdmissionPolicy 'deny-%[1]s' with binding 'deny-%[1]s' denied request: not today`, e.Namespace))
+	e.expectEvents("PodRefused", 1)
+	if err := denial.Lift(t.Context(), e.Client); err != nil {
+		t.Fatal(err)
+	}
+	e.runPod("box")
+	e.saysReady("box", readySay)
+}
+
 // A Pod that the apiserver refuses for good is the user's to mend: no retry.
 func TestAPodThatIsInvalidIsNotTriedAgain(t *testing.T) {
 	t.Parallel()

@@ -94,6 +94,6 @@ func (p problems) outcome() error {
 
 func isLasting(err error) bool {
 	return errors.As(err, &userError{}) ||
-		apierrors.IsInvalid(err) ||
+		patch.Invalid(err) ||
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,6 +20,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
@@ -74,7 +74,7 @@ func (s *scope) outcome() (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	case errors.As(s.failure, &taken):
 		return ctrl.Result{RequeueAfter: takenRecheck}, nil
-	case apierrors.IsInvalid(s.failure):
+	case patch.Invalid(s.failure):
 		return ctrl.Result{}, reconcile.TerminalError(s.failure)
 	default:
 		return ctrl.Result{}, s.failure

@@ -214,7 +214,7 @@ func kindOf(err error) hold {
 		return heldQuota
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return notHeld
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), strings.Contains(err.Error(), "denied the request"):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), patch.Denied(err):
 		return heldDenied
 	default:
 		return notHeld

@@ -5,6 +5,8 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/yaml"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -21,11 +24,14 @@ import (
 // parametersOfNaive are what a naive engine passes on as it was written.
 var parametersOfNaive = map[string]any{"max": "5", "allowed": []any{}}
 
-// naively asks OPA in the obvious way: a compiler for the module, capabilities given to the query, and whoever has
-// no finding in the set is allowed.
-func naively(tb testing.TB, module string, in engine.Input) (allowed bool) {
+// naively prepares OPA in the obvious way: a compiler for the modules, and capabilities given to the query.
+func naively(tb testing.TB, modules ...engine.Module) rego.PreparedEvalQuery {
 	tb.Helper()
-	compiler, err := ast.CompileModules(map[string]string{"a.rego": module})
+	files := map[string]string{}
+	for _, m := range modules {
+		files[m.Name] = string(m.Content)
+	}
+	compiler, err := ast.CompileModules(files)
 	if err != nil {
 		tb.Fatalf("the module does not even compile: %v", err)
 	}
@@ -37,88 +43,154 @@ func naively(tb testing.TB, module string, in engine.Input) (allowed bool) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	results, err := query.Eval(context.Background(), rego.EvalInput(map[string]any{
+	return query
+}
+
+// naiveInput is what a naive engine passes on.
+func naiveInput(in engine.Input) rego.EvalOption {
+	return rego.EvalInput(map[string]any{
 		"kind": in.Kind, "object": in.Object, "pod": in.Pod, "operation": in.Operation, "parameters": parametersOfNaive,
-	}))
+	})
+}
+
+// naiveVerdict allows whoever has no finding in the set.
+func naiveVerdict(tb testing.TB, module engine.Module, in engine.Input) string {
+	tb.Helper()
+	results, err := naively(tb, module).Eval(context.Background(), naiveInput(in))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	if len(results) == 0 {
-		return true
+		return allowed
 	}
-	findings, _ := results[0].Expressions[0].Value.([]any)
-	return len(findings) == 0
+	if findings, _ := results[0].Expressions[0].Value.([]any); len(findings) == 0 {
+		return allowed
+	}
+	return refused
 }
 
-// Each of these rules means to refuse the object. An engine that is put together in the obvious way allows it
-// without a word; ours refuses it, by the rule or because the rule is at fault.
-func TestWhatANaiveEngineAllows(t *testing.T) {
-	cases := map[string]string{
-		"an error of a builtin":               "deny contains \"x\" if time.parse_rfc3339_ns(input.object.metadata.name) > 0\n",
-		"an operand of the wrong type":        "deny contains \"x\" if startswith(input.object.spec.podTemplate.spec.containers[0].resources, \"a\")\n",
-		"a field that does not exist":         "deny contains \"x\" if input.pod.spec.automountServiceAcountToken == false\n",
-		"a type that the field does not have": "deny contains \"x\" if input.pod.spec.automountServiceAccountToken == \"false\"\n",
-		"a set in the form of v0":             "deny[msg] if { msg := \"x\" }\n",
-		"an answer that is no set":            "deny := {\"message\": \"x\"}\n",
-		"another name of the entry":           "denied contains \"x\" if true\n",
-		"a call of the network":               "deny contains \"x\" if http.send({\"url\": \"http://127.0.0.1:1/\", \"method\": \"get\"}).status_code == 200\n",
-		"a look at the environment":           "deny contains \"x\" if opa.runtime().env.NOT_SET_ANYWHERE == \"1\"\n",
-		"a quantity by the wrong builtin":     "deny contains \"x\" if units.parse_bytes(\"10Gz\") > 1000\n",
-		"a range with leading zeros":          "deny contains \"x\" if net.cidr_contains(\"010.0.0.0/8\", \"10.0.0.1\")\n",
-		"a parameter that nobody declared":    "deny contains \"x\" if count(input.parameters.refused) > 0\n",
+// verdict is refused where one of the findings says so for the reason.
+func verdict(findings []engine.Finding, because func(engine.Finding) bool) string {
+	for _, f := range findings {
+		if f.Enforcement == engine.Deny && because(f) {
+			return refused
+		}
 	}
-	in := requestOf(t)
-	for name, body := range cases {
-		t.Run(name, func(t *testing.T) {
-			module := ruleFile("a", body)
-			if !naively(t, string(module.Content), in) {
-				t.Error("a naive engine refuses the object: the case shows nothing")
-			}
-			e := newEngine(t)
-			loadAlone(t, e, module)
-			if d := e.Evaluate(context.Background(), in); !d.Denied() {
-				t.Errorf("allowed: %s", show(t, d))
-			}
+	return allowed
+}
+
+// refusing is a rule that means to refuse the object: ours refuses it because the rule is at fault, for that reason.
+func refusing(rule, reason string, changes ...string) func(t *testing.T) (naive, ours string) {
+	return func(t *testing.T) (naive, ours string) {
+		t.Helper()
+		module, in := ruleFile("a", rule+"\n"), requestOf(t, changes...)
+		e := newEngine(t)
+		loadAlone(t, e, module)
+		ours = verdict(e.Evaluate(context.Background(), in).Findings, func(f engine.Finding) bool {
+			return f.Failure && strings.Contains(f.Message, reason)
 		})
+		return naiveVerdict(t, module, in), ours
 	}
 }
 
-// Asking for a level alone, of a template that no apiserver has validated as a Pod, is not enough.
-func TestWhatALevelAloneAllows(t *testing.T) {
-	naive, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+// naiveRule is a rule as it is written first, an object that it refuses, another one that it lets through, and the rule of
+// the library that does not.
+type naiveRule struct {
+	deny string
+	// meant and given change the spec of the Sandbox's Pod; of other kinds they are the networkPolicy of a template, or
+	// fields of a claim.
+	kind, meant, given string
+	// configuration switches the rule of the library on.
+	configuration, rule string
+}
+
+func (n naiveRule) try(t *testing.T) (naive, ours string) {
+	t.Helper()
+	module := ruleFile("a", "deny contains \"x\" if {\n\t"+strings.ReplaceAll(n.deny, "; ", "\n\t")+"\n}\n")
+	if got := naiveVerdict(t, module, n.request(t, n.meant)); got != refused {
+		t.Errorf("the naive rule does not even refuse what it is meant for: %s", n.meant)
+	}
+	in := n.request(t, n.given)
+	ours = verdict(loaded(t, n.configuration).Evaluate(context.Background(), in).Findings, func(f engine.Finding) bool {
+		return f.Rule == n.rule && !f.Failure
+	})
+	return naiveVerdict(t, module, in), ours
+}
+
+func (n naiveRule) request(tb testing.TB, text string) engine.Input {
+	tb.Helper()
+	if n.kind == "" {
+		return requestOf(tb, text)
+	}
+	var given map[string]any
+	if err := yaml.Unmarshal([]byte(text), &given); err != nil {
+		tb.Fatal(err)
+	}
+	in := ofKind(requestOf(tb), n.kind)
+	if n.kind == engine.KindSandboxTemplate {
+		in.Object["spec"].(map[string]any)["networkPolicy"] = given
+		return in
+	}
+	for name, value := range given {
+		in.Object[name] = value
+	}
+	return in
+}
+
+// confined is a container that restricted admits, with more in its context.
+func confined(context string) string {
+	return "containers: [{name: a, image: 'a:1', securityContext: {allowPrivilegeEscalation: false, " + context + "}}]"
+}
+
+// level asks for a level alone, of a template that no apiserver has validated as a Pod.
+func level(asked api.Level, changes ...string) func(t *testing.T) (naive, ours string) {
+	return func(t *testing.T) (naive, ours string) {
+		t.Helper()
+		evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := requestOf(t, changes...)
+		in.Tier = map[string]any{"podSecurity": map[string]any{"deny": string(asked), "version": "v1.37"}}
+		naive = refused
+		if policy.AggregateCheckResults(evaluator.EvaluatePod(
+			api.LevelVersion{Level: asked, Version: api.MajorMinorVersion(1, 37)}, &metav1.ObjectMeta{}, podSpec(t, in))).Allowed {
+			naive = allowed
+		}
+		return naive, verdict(loaded(t, "").Evaluate(context.Background(), in).Findings, func(engine.Finding) bool { return true })
+	}
+}
+
+func podSpec(tb testing.TB, in engine.Input) *corev1.PodSpec {
+	tb.Helper()
+	var spec corev1.PodSpec
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(in.Pod["spec"].(map[string]any), &spec); err != nil {
+		tb.Fatal(err)
+	}
+	return &spec
+}
+
+// withoutMetadata judges a Pod that is not an object of the apiserver yet.
+func withoutMetadata(t *testing.T) (naive, ours string) {
+	t.Helper()
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const restricted = "securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}"
-	container := func(context string) string {
-		return "containers: [{name: a, image: 'a:1', securityContext: {allowPrivilegeEscalation: false, " + context + "}}]"
-	}
-	cases := map[string]struct {
-		level   api.Level
-		changes []string
-	}{
-		"a hostPath behind a configMap":           {api.LevelRestricted, []string{restricted, container("capabilities: {drop: [ALL]}"), "volumes: [{name: a, configMap: {name: a}, hostPath: {path: /}}]"}},
-		"a capability under Windows":              {api.LevelRestricted, []string{restricted, container("capabilities: {add: [SYS_ADMIN]}"), "os: {name: windows}"}},
-		"an unmasked /proc in a user namespace":   {api.LevelBaseline, []string{restricted, container("capabilities: {drop: [ALL]}, procMount: Unmasked"), "hostUsers: false"}},
-		"root in a user namespace":                {api.LevelRestricted, []string{"securityContext: {runAsUser: 0, seccompProfile: {type: RuntimeDefault}}", container("capabilities: {drop: [ALL]}"), "hostUsers: false"}},
-		"a token of the Kubernetes API in a list": {api.LevelRestricted, []string{restricted, container("capabilities: {drop: [ALL]}"), "volumes: [{name: a, projected: {sources: [{serviceAccountToken: {path: a}}]}}]"}},
-	}
-	library := loaded(t, "")
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			in := requestOf(t, tc.changes...)
-			in.Tier = map[string]any{"podSecurity": map[string]any{"deny": string(tc.level), "version": "v1.37"}}
-			var spec corev1.PodSpec
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(in.Pod["spec"].(map[string]any), &spec); err != nil {
-				t.Fatal(err)
+	in := requestOf(t)
+	delete(in.Pod, "metadata")
+	naive = "judged"
+	func() {
+		defer func() {
+			if reason := recover(); reason != nil {
+				naive = fmt.Sprintf("panics: %v", reason)
 			}
-			level := api.LevelVersion{Level: tc.level, Version: api.MajorMinorVersion(1, 37)}
-			if got := policy.AggregateCheckResults(naive.EvaluatePod(level, &metav1.ObjectMeta{}, &spec)); !got.Allowed {
-				t.Errorf("the level alone refuses it: %s", got.ForbiddenDetail())
-			}
-			if d := library.Evaluate(context.Background(), in); !d.Denied() {
-				t.Errorf("allowed: %s", show(t, d))
-			}
-		})
+		}()
+		evaluator.EvaluatePod(api.LevelVersion{Level: api.LevelBaseline, Version: api.LatestVersion()}, nil, podSpec(t, in))
+	}()
+	ours = "judged"
+	if d := loaded(t, "").Evaluate(context.Background(), in); d.Denied() {
+		ours = show(t, d)
 	}
+	return naive, ours
 }

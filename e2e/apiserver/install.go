@@ -6,7 +6,6 @@ package apiserver
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -22,12 +21,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/crds"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 )
 
 // Controllers is the group of the users that have the role of the platform's
-// controller, as the chart installs it.
+// controller, as its product installs it.
 const Controllers = "controllers-under-test"
 
 // NewScheme knows the kinds of Kubernetes and of the platform.
@@ -56,42 +54,57 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 	return c, nil
 }
 
-// install makes the apiserver serve the kinds of the platform and gives the
-// controllers their role.
-func install(ctx context.Context, config *rest.Config) error {
+// install makes the apiserver serve the kinds of a product and gives its controllers
+// their roles.
+func install(ctx context.Context, config *rest.Config, product *Product) error {
 	c, err := NewClient(config)
 	if err != nil {
 		return err
 	}
-	if err := installRole(ctx, c); err != nil {
+	if err := installRole(ctx, c, product.Roles); err != nil {
+		return fmt.Errorf("role of the controller: %w", err)
+	}
+	definitions, err := readAll[apiextensionsv1.CustomResourceDefinition](product.Definitions)
+	if err != nil {
 		return err
 	}
-	files, err := fs.Glob(crds.Files, "*.yaml")
-	if err != nil {
-		return fmt.Errorf("list the definitions: %w", err)
-	}
-	for _, file := range files {
-		if err := installDefinition(ctx, c, file); err != nil {
-			return fmt.Errorf("install %s: %w", file, err)
+	for i := range definitions {
+		if err := installDefinition(ctx, c, &definitions[i]); err != nil {
+			return fmt.Errorf("install %s: %w", definitions[i].Name, err)
 		}
 	}
 	return nil
 }
 
-func installDefinition(ctx context.Context, c client.Client, file string) error {
-	content, err := crds.Files.ReadFile(file)
+// readAll reads all files of a pattern, of which there is at least one.
+func readAll[T any](pattern string) ([]T, error) {
+	files, err := filepath.Glob(pattern)
+	if err == nil && len(files) == 0 {
+		err = os.ErrNotExist
+	}
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("find %s: %w", pattern, err)
 	}
-	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict(content, &definition); err != nil {
-		return err
+	all := make([]T, len(files))
+	for i, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if err := yaml.UnmarshalStrict(content, &all[i]); err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
 	}
-	if err := c.Create(ctx, &definition); err != nil {
+	return all, nil
+}
+
+func installDefinition(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) error {
+	definition.Spec.Conversion = nil // nobody is there to convert
+	if err := c.Create(ctx, definition); err != nil {
 		return err
 	}
 	return wait.PollUntilContextTimeout(ctx, pollInterval, startPatience, true, func(ctx context.Context) (bool, error) {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(&definition), &definition); err != nil {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(definition), definition); err != nil {
 			return false, err
 		}
 		for _, condition := range definition.Status.Conditions {
@@ -103,28 +116,24 @@ func installDefinition(ctx context.Context, c client.Client, file string) error 
 	})
 }
 
-func installRole(ctx context.Context, c client.Client) error {
-	root, err := Root()
+// installRole lets the group of the controllers do what the roles of a product allow.
+func installRole(ctx context.Context, c client.Client, pattern string) error {
+	roles, err := readAll[rbacv1.ClusterRole](pattern)
 	if err != nil {
 		return err
 	}
-	content, err := os.ReadFile(filepath.Join(root, "charts", "agent-sandbox", "files", "controller-role.yaml"))
-	if err != nil {
-		return fmt.Errorf("role of the controller: %w", err)
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: Controllers}}
+	for i := range roles {
+		role.Rules = append(role.Rules, roles[i].Rules...)
 	}
-	var role rbacv1.ClusterRole
-	if err := yaml.UnmarshalStrict(content, &role); err != nil {
-		return fmt.Errorf("role of the controller: %w", err)
-	}
-	role.Name = Controllers
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: Controllers},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: Controllers}},
 	}
-	for _, object := range []client.Object{&role, binding} {
+	for _, object := range []client.Object{role, binding} {
 		if err := c.Create(ctx, object); err != nil {
-			return fmt.Errorf("role of the controller: %w", err)
+			return err
 		}
 	}
 	return AwaitAccess(ctx, c, authorizationv1.SubjectAccessReviewSpec{

@@ -41,6 +41,8 @@ type Options struct {
 	// NoFsync lets etcd skip the flush after each write. Figures of time are then worth
 	// even less.
 	NoFsync bool
+	// Product is the controller that is tested; nil for the platform's.
+	Product *Product
 }
 
 // Server is a running apiserver.
@@ -54,13 +56,14 @@ type Server struct {
 	// token is the administrator's.
 	token           string
 	etcd, apiserver *Daemon
+	product         *Product
 	// shipped is the controller once it is built.
 	shipped *Shipped
 	// helpers are what AddNodes started.
 	helpers []*Daemon
 }
 
-// Start starts etcd and the apiserver and installs the definitions of the platform.
+// Start starts etcd and the apiserver and installs what the product needs.
 // The caller stops it.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	programs := map[string]string{}
@@ -70,6 +73,13 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 			return nil, err
 		}
 		programs[name] = path
+	}
+	if options.Product == nil {
+		ours, err := platform()
+		if err != nil {
+			return nil, err
+		}
+		options.Product = ours
 	}
 	var failures []error
 	for range attempts {
@@ -87,7 +97,7 @@ func start(ctx context.Context, options Options, programs map[string]string) (*S
 	if err != nil {
 		return nil, fmt.Errorf("folder of the apiserver: %w", err)
 	}
-	s := &Server{dir: dir, token: rand.Text(), Audit: &Audit{path: filepath.Join(dir, "audit.log")}}
+	s := &Server{dir: dir, token: rand.Text(), product: options.Product, Audit: &Audit{path: filepath.Join(dir, "audit.log")}}
 	if err := s.run(ctx, options, programs); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -127,7 +137,7 @@ func (s *Server) run(ctx context.Context, options Options, programs map[string]s
 	if err := s.awaitReady(ctx); err != nil {
 		return err
 	}
-	return install(ctx, s.Config)
+	return install(ctx, s.Config, s.product)
 }
 
 func (s *Server) apiserverArgs(etcdURL, securePort string) []string {

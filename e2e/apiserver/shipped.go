@@ -9,47 +9,54 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
 // Shipped is the controller as it is shipped, built once for several processes.
 type Shipped struct {
 	server       *Server
 	dir, program string
-	config       string
+	// flags are those of every process.
+	flags []string
 }
 
-// Build builds the controller, with the configuration of Platform; once for all who ask.
+// Build builds the controller of the server's product; once for all who ask.
 func (s *Server) Build(ctx context.Context) (*Shipped, error) {
 	if s.shipped != nil {
 		return s.shipped, nil
-	}
-	root, err := Root()
-	if err != nil {
-		return nil, err
 	}
 	dir := s.in("shipped")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of the controller: %w", err)
 	}
-	b := &Shipped{
-		server: s, dir: dir, program: filepath.Join(dir, "agent-sandbox-controller"), config: filepath.Join(dir, "platform.yaml"),
-	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", b.program, "./cmd/agent-sandbox-controller") //nolint:gosec // The folder is the test's.
-	build.Dir = root
+	b := &Shipped{server: s, dir: dir, program: filepath.Join(dir, "agent-sandbox-controller")}
+	build := exec.CommandContext(ctx, "go", "build", "-o", b.program, s.product.Command) //nolint:gosec // The folder is the test's.
+	build.Dir = s.product.Module
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the controller: %w\n%s", err, out)
 	}
-	platform, err := yaml.Marshal(Platform())
-	if err != nil {
-		return nil, fmt.Errorf("write the configuration: %w", err)
-	}
-	if err := os.WriteFile(b.config, platform, 0o600); err != nil {
-		return nil, fmt.Errorf("write the configuration: %w", err)
+	if s.product.Config != nil {
+		if err := b.configure(s.product.Config); err != nil {
+			return nil, fmt.Errorf("write the configuration: %w", err)
+		}
 	}
 	s.shipped = b
 	return b, nil
+}
+
+// configure lets every process have a configuration.
+func (b *Shipped) configure(platform *config.Platform) error {
+	content, err := yaml.Marshal(platform)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(b.dir, "platform.yaml")
+	b.flags = append(b.flags, "--config="+path)
+	return os.WriteFile(path, content, 0o600)
 }
 
 // Process is a running controller.
@@ -71,8 +78,8 @@ func (b *Shipped) Launch(ctx context.Context, user string, flags ...string) (*Pr
 		return nil, err
 	}
 	p := &Process{Metrics: "127.0.0.1:" + ports[0], Health: "127.0.0.1:" + ports[1]}
-	flags = append(flags, "--kubeconfig="+kubeconfig, "--config="+b.config,
-		"--metrics-bind-address="+p.Metrics, "--health-probe-bind-address="+p.Health)
+	flags = slices.Concat(flags, b.flags, []string{"--kubeconfig=" + kubeconfig,
+		"--metrics-bind-address=" + p.Metrics, "--health-probe-bind-address=" + p.Health})
 	p.Daemon, err = Launch("the controller "+user, b.program, filepath.Join(b.dir, user+".log"), flags...)
 	return p, err
 }

@@ -11,11 +11,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 )
 
 // Witness sees every change of the Sandboxes of a namespace as it was stored and
@@ -27,6 +30,8 @@ type Witness struct {
 	mu sync.Mutex
 	// had are the Sandboxes that each claim had, served the claims that each Sandbox had.
 	had, served map[types.UID]map[types.UID]string
+	// warm are the claims that had a Sandbox of a pool.
+	warm sets.Set[types.UID]
 	// stopped is true once nobody wants to know more.
 	stopped bool
 	// blind is true when the watch ended before.
@@ -41,7 +46,7 @@ func NewWitness(ctx context.Context, c client.WithWatch, namespace string) (*Wit
 	}
 	w := &Witness{
 		watcher: watcher, done: make(chan struct{}),
-		had: map[types.UID]map[types.UID]string{}, served: map[types.UID]map[types.UID]string{},
+		had: map[types.UID]map[types.UID]string{}, served: map[types.UID]map[types.UID]string{}, warm: sets.New[types.UID](),
 	}
 	go w.watch()
 	return w, nil
@@ -70,6 +75,9 @@ func (w *Witness) see(event watch.Event) {
 	defer w.mu.Unlock()
 	put(w.had, owner.UID, sandbox.UID, sandbox.Name)
 	put(w.served, sandbox.UID, owner.UID, owner.Name)
+	if sandbox.Labels[keys.LaunchType] == blueprint.LaunchWarm {
+		w.warm.Insert(owner.UID)
+	}
 }
 
 func put(in map[types.UID]map[types.UID]string, key, value types.UID, name string) {
@@ -84,6 +92,13 @@ func (w *Witness) Served() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.had)
+}
+
+// Adopted is how many claims had a Sandbox of a pool.
+func (w *Witness) Adopted() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.warm)
 }
 
 // Doubles lists every claim that ever had two Sandboxes and every Sandbox that ever

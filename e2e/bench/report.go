@@ -30,8 +30,10 @@ type Result struct {
 	Writes map[string]int
 	// Controller and APIServer are processor times.
 	Controller, APIServer time.Duration
-	// Doubles is how many claims had two Sandboxes, and Sandboxes two claims.
-	Doubles int
+	// Adopted is how many claims had a Sandbox of the pool.
+	Adopted int
+	// Doubles are the claims that had two Sandboxes, and the Sandboxes that had two claims.
+	Doubles []error
 }
 
 // Percentile is the latency that so many percent of the claims did not exceed.
@@ -60,16 +62,24 @@ func (r *Result) perCycle(total float64) float64 {
 // Table renders results in Markdown.
 func Table(results []Result) string {
 	var table strings.Builder
-	table.WriteString("| load | claims | p50 ms | p99 ms | claims/s | writes/cycle | controller CPU ms/cycle | apiserver CPU ms/cycle | served twice |\n")
-	table.WriteString("|---|---|---|---|---|---|---|---|---|\n")
+	table.WriteString("| load | " + columns + "|---|" + rule)
 	for i := range results {
-		r := &results[i]
-		fmt.Fprintf(&table, "| %s | %d | %d | %d | %.1f | %.1f | %.0f | %.0f | %d |\n",
-			r.Load, len(r.Latencies), r.Percentile(50).Milliseconds(), r.Percentile(99).Milliseconds(),
-			float64(len(r.Latencies))/max(r.Took.Seconds(), 1e-9), r.perCycle(float64(r.writes())),
-			r.perCycle(milliseconds(r.Controller)), r.perCycle(milliseconds(r.APIServer)), r.Doubles)
+		fmt.Fprintf(&table, "| %s | %s", results[i].Load, results[i].row())
 	}
 	return table.String()
+}
+
+// columns and rule are the head of what row renders.
+const (
+	columns = "claims | p50 ms | p99 ms | claims/s | writes/cycle | controller CPU ms/cycle | apiserver CPU ms/cycle | served twice |\n"
+	rule    = "---|---|---|---|---|---|---|---|\n"
+)
+
+func (r *Result) row() string {
+	return fmt.Sprintf("%d | %d | %d | %.1f | %.1f | %.0f | %.0f | %d |\n",
+		len(r.Latencies), r.Percentile(50).Milliseconds(), r.Percentile(99).Milliseconds(),
+		float64(len(r.Latencies))/max(r.Took.Seconds(), 1e-9), r.perCycle(float64(r.writes())),
+		r.perCycle(milliseconds(r.Controller)), r.perCycle(milliseconds(r.APIServer)), len(r.Doubles))
 }
 
 // Breakdown renders in Markdown what a cycle of one load wrote, by verb and resource.

@@ -4,6 +4,7 @@
 package bench
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ func TestPercentile(t *testing.T) {
 func TestTheTableDividesByTheClaims(t *testing.T) {
 	got := Table([]Result{{
 		Load: "2 claims/s", Latencies: []time.Duration{20 * time.Millisecond, 10 * time.Millisecond}, Took: time.Second,
-		Writes: map[string]int{"create pods": 2, "patch sandboxclaims": 15}, Controller: 30 * time.Millisecond, APIServer: 90 * time.Millisecond, Doubles: 1,
+		Writes: map[string]int{"create pods": 2, "patch sandboxclaims": 15}, Controller: 30 * time.Millisecond, APIServer: 90 * time.Millisecond, Doubles: []error{errors.New("two")},
 	}})
 	want := `| load | claims | p50 ms | p99 ms | claims/s | writes/cycle | controller CPU ms/cycle | apiserver CPU ms/cycle | served twice |
 |---|---|---|---|---|---|---|---|---|

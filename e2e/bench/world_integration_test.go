@@ -17,9 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
@@ -34,7 +36,20 @@ const (
 	glimpse  = 100 * time.Millisecond
 )
 
-// world is a cluster of fake nodes with the controller as it is shipped.
+// subject is a controller under load.
+type subject struct {
+	// product says how it is built and what has to be installed; nil for the platform's.
+	product *apiserver.Product
+	// flags are those of its process. Of a flag that is there twice the second counts.
+	flags []string
+}
+
+// ours is the controller as the chart installs it, with other flags.
+func ours(flags ...string) subject {
+	return subject{flags: append([]string{"--disable-claim-events", "--sandbox-write-behind-window=100ms"}, flags...)}
+}
+
+// world is a cluster of fake nodes with a controller as it is shipped.
 type world struct {
 	testing.TB
 
@@ -47,10 +62,11 @@ type world struct {
 }
 
 // newWorld starts a world that ends with the test.
-func newWorld(tb testing.TB, flags ...string) *world {
+func newWorld(tb testing.TB, s subject) *world {
 	tb.Helper()
 	ctx := tb.Context()
-	server, err := apiserver.Start(ctx, apiserver.Options{})
+	ctrl.SetLogger(logr.Discard()) // the clients' library complains when there is none
+	server, err := apiserver.Start(ctx, apiserver.Options{Product: s.product})
 	check(tb, err)
 	w := &world{TB: tb, server: server}
 	tb.Cleanup(func() { check(tb, server.Stop()) })
@@ -58,7 +74,7 @@ func newWorld(tb testing.TB, flags ...string) *world {
 	check(tb, err)
 	check(tb, server.AddNodes(ctx, nodes))
 	check(tb, w.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
-	w.startController(ctx, flags)
+	w.startController(ctx, s)
 	return w
 }
 
@@ -69,14 +85,13 @@ func check(tb testing.TB, err error) {
 	}
 }
 
-// startController builds the controller as it is shipped and runs it.
-func (w *world) startController(ctx context.Context, flags []string) {
+// startController builds the controller as it is shipped and runs it, alone and with its
+// profiles.
+func (w *world) startController(ctx context.Context, s subject) {
 	w.Helper()
 	shipped, err := w.server.Build(ctx)
 	check(w, err)
-	// The first two are what the chart sets. Of a flag that is there twice the second counts.
-	flags = append([]string{"--disable-claim-events", "--sandbox-write-behind-window=100ms", "--leader-elect=false", "--enable-pprof-debug"}, flags...)
-	w.controller, err = shipped.Launch(ctx, user, flags...)
+	w.controller, err = shipped.Launch(ctx, user, append([]string{"--leader-elect=false", "--enable-pprof-debug"}, s.flags...)...)
 	check(w, err)
 	w.debug = w.controller.Metrics
 	w.Cleanup(func() { check(w, w.controller.Stop()) })
@@ -87,10 +102,10 @@ func (w *world) startController(ctx context.Context, flags []string) {
 }
 
 // restartController runs it with other flags.
-func (w *world) restartController(ctx context.Context, flags ...string) {
+func (w *world) restartController(ctx context.Context, s subject) {
 	w.Helper()
 	check(w, w.controller.Stop())
-	w.startController(ctx, flags)
+	w.startController(ctx, s)
 }
 
 // await asks again and again until done has no error.

@@ -39,7 +39,7 @@ KUBECONFIG_PATH = $(if $(OWN_CLUSTER),$$($(CLUSTER) kubeconfig),$(KUBECONFIG))
 CHART := charts/agent-sandbox
 VALUES = $(if $(ENV),-f $(CHART)/values-$(ENV).yaml) $(if $(OWN_CLUSTER),-f $$($(CLUSTER) values-path)) \
 	$(if $(IMAGE_REGISTRY),--set global.imageRegistry=$(IMAGE_REGISTRY))
-GO_MODULES := . .tools .tools/argocd .tools/golangci-lint e2e/cluster $(patsubst %/go.mod,%,$(wildcard e2e/cluster/components/*/go.mod))
+GO_MODULES := . .tools .tools/argocd .tools/golangci-lint .tools/original e2e/cluster $(patsubst %/go.mod,%,$(wildcard e2e/cluster/components/*/go.mod))
 
 ##@ Using it
 .PHONY: help
@@ -149,9 +149,9 @@ test: unit integration test-policies e2e ## Everything: unit tests, real apiserv
 BENCH_ARGS ?=
 
 .PHONY: bench
-bench: ## What a decision, admission, a claim and a thousand Sandboxes cost, and admission under load on a cluster
+bench: ## What a decision, admission, a claim and a thousand Sandboxes cost, claims beside the original, and admission under load on a cluster
 	@go test -run '^$$' -bench . -benchmem ./policies/... ./webhook/... ./controller/...
-	@$(MAKE) bench-admission bench-sandboxes bench-claims bench-audit bench-life
+	@$(MAKE) bench-admission bench-sandboxes bench-claims bench-original bench-audit bench-life
 
 .PHONY: bench-audit
 bench-audit: ## What an audit of 10,000 objects costs: time, memory, reads and writes
@@ -160,6 +160,10 @@ bench-audit: ## What an audit of 10,000 objects costs: time, memory, reads and w
 .PHONY: bench-claims
 bench-claims: ## What claims cost and how long they take; BENCH_ARGS=-report writes it into e2e/bench/README.md
 	@go test -tags integration -run '^$$' -bench BenchmarkClaims -benchtime 1x -timeout 20m ./e2e/bench $(BENCH_ARGS)
+
+.PHONY: bench-original
+bench-original: ## Claims beside the controller that this API comes from, in turn on one machine
+	@go test -tags integration -run '^$$' -bench BenchmarkBesideTheOriginal -benchtime 1x -timeout 30m ./e2e/bench $(BENCH_ARGS)
 
 .PHONY: bench-admission
 bench-admission: ## What mutate and validate add to a create

@@ -164,13 +164,9 @@ func newSource(tb testing.TB, reader client.Reader, rules *engine.Engine) *polic
 	if err != nil {
 		tb.Fatal(err)
 	}
-	source, err := policysource.New(policysource.Options{
+	return policysource.New(policysource.Options{
 		Reader: reader, Namespace: "agent-sandbox-system", Engine: rules, Library: library, Metrics: m,
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return source
 }
 
 // ask sends an AdmissionReview as the apiserver does and returns the response.

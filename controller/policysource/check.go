@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -21,18 +19,7 @@ import (
 // the ConfigMaps in force.
 func (s *Source) Check(ctx context.Context, configMap *corev1.ConfigMap) error {
 	var errs []error
-	for _, key := range slices.Sorted(maps.Keys(configMap.Data)) {
-		if key != ConfigurationKey && !strings.HasSuffix(key, moduleSuffix) {
-			errs = append(errs, fmt.Errorf("%s: key %q is neither %s nor does it end in %s: rename or remove it",
-				source(configMap), key, ConfigurationKey, moduleSuffix))
-		}
-	}
-	// kubectl puts a file there that is not UTF-8, and nobody reads it.
-	for _, key := range slices.Sorted(maps.Keys(configMap.BinaryData)) {
-		errs = append(errs, fmt.Errorf("%s: key %q is binaryData, which is not read: save the file as UTF-8 text, so that it becomes data",
-			source(configMap), key))
-	}
-	wanted, unknown := s.state()
+	wanted, unknown, broken := s.state()
 	wanted[configMap.Name] = configMap
 	report, err := s.try(ctx, wanted)
 	if err != nil {
@@ -40,6 +27,11 @@ func (s *Source) Check(ctx context.Context, configMap *corev1.ConfigMap) error {
 	}
 	for _, reason := range s.faultsOf(configMap, report) {
 		errs = append(errs, errors.New(reason))
+	}
+	for _, other := range report.Broken {
+		if other.Source != source(configMap) && !broken.Has(fileOf(other)) {
+			errs = append(errs, fmt.Errorf("a rule of another ConfigMap would not load beside it: %s", other.Reason))
+		}
 	}
 	own, err := s.parse(configMap)
 	if err == nil {
@@ -50,20 +42,22 @@ func (s *Source) Check(ctx context.Context, configMap *corev1.ConfigMap) error {
 
 // CheckRemoval says which rules of a policy ConfigMap other ConfigMaps configure.
 func (s *Source) CheckRemoval(ctx context.Context, configMap *corev1.ConfigMap) error {
-	wanted, unknown := s.state()
+	wanted, unknown, _ := s.state()
 	delete(wanted, configMap.Name)
 	// That the others do not load for another reason is not the fault of this one.
 	report, _ := s.try(ctx, wanted)
 	return errors.Join(bereft(report, unknown.Has)...)
 }
 
-// state is what is in force: the ConfigMaps, and the ids in their configuration that
-// no rule has.
-func (s *Source) state() (map[string]*corev1.ConfigMap, sets.Set[string]) {
+// state is what is in force: the ConfigMaps, the ids in their configuration that
+// no rule has, and the files that did not load.
+func (s *Source) state() (inForce map[string]*corev1.ConfigMap, unknown, broken sets.Set[string]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.inForce), s.unknown
+	return maps.Clone(s.inForce), s.unknown, s.broken
 }
+
+func fileOf(broken engine.BrokenModule) string { return broken.Source + "/" + broken.Name }
 
 // try loads ConfigMaps without putting them in force.
 func (s *Source) try(ctx context.Context, configMaps map[string]*corev1.ConfigMap) (engine.LoadReport, error) {
@@ -71,7 +65,7 @@ func (s *Source) try(ctx context.Context, configMaps map[string]*corev1.ConfigMa
 	if err != nil {
 		return engine.LoadReport{}, err
 	}
-	return s.scratch.Load(ctx, set.modules, set.configuration)
+	return s.Engine.Try(ctx, set.modules, set.configuration)
 }
 
 // bereft lists entries of the configuration that lose their rule.

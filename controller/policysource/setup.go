@@ -40,10 +40,7 @@ func SetUp(mgr ctrl.Manager, o Options) (*Source, error) {
 		return nil, fmt.Errorf("read the embedded policies: %w", err)
 	}
 	o.Reader = mgr.GetClient()
-	source, err := New(o)
-	if err != nil {
-		return nil, err
-	}
+	source := New(o)
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		Watches(&corev1.ConfigMap{}, source.Watch()).

@@ -45,6 +45,11 @@ const (
 	ConfigurationKey = "policy.yaml"
 	// moduleSuffix ends the keys that hold rules.
 	moduleSuffix = ".rego"
+
+	// maxModules is how many rules one ConfigMap may hold, and maxAllModules all of them together: each is compiled,
+	// and asked about every object.
+	maxModules    = 250
+	maxAllModules = 1000
 )
 
 // Source keeps the engine loaded with the library and the policy ConfigMaps of
@@ -55,16 +60,13 @@ const (
 type Source struct {
 	Options
 
-	// scratch compiles what is only asked about.
-	scratch *engine.Engine
-
 	mu sync.Mutex
 	// confirmed are the names of ConfigMaps whose deletion counts.
 	confirmed sets.Set[string]
 	// inForce is the last good content by name of the ConfigMap.
 	inForce map[string]*corev1.ConfigMap
-	// unknown are the ids that the configuration in force names and no rule has.
-	unknown sets.Set[string]
+	// unknown are the ids that the configuration in force names and no rule has, broken the files that did not load.
+	unknown, broken sets.Set[string]
 	// digest is that of the policies in force when it was last looked at.
 	digest string
 	// whole says that the last load came to all that was asked for.
@@ -100,18 +102,14 @@ type Options struct {
 }
 
 // New makes a source that has loaded nothing yet.
-func New(o Options) (*Source, error) {
-	scratch, err := engine.New()
-	if err != nil {
-		return nil, fmt.Errorf("make an engine for checks: %w", err)
-	}
+func New(o Options) *Source {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	return &Source{
-		Options: o, scratch: scratch, confirmed: sets.New[string](), inForce: map[string]*corev1.ConfigMap{},
-		unknown: sets.New[string](), told: sets.New[string](),
-	}, nil
+		Options: o, confirmed: sets.New[string](), inForce: map[string]*corev1.ConfigMap{},
+		unknown: sets.New[string](), broken: sets.New[string](), told: sets.New[string](),
+	}
 }
 
 // policySet is what some ConfigMaps say together.
@@ -158,9 +156,10 @@ func (s *Source) load(ctx context.Context, present map[string]*corev1.ConfigMap)
 	}
 	s.tell(ctx, present, failed, report, err)
 	if err == nil {
-		s.inForce, s.unknown = wanted, unknownIn(report)
+		s.inForce, s.unknown, s.broken = wanted, unknownIn(report), brokenIn(report)
 	}
-	s.whole = err == nil && len(failed)+len(report.Broken)+len(report.Unknown)+len(missing) == 0
+	ignored := slices.ContainsFunc(slices.Collect(maps.Values(present)), func(c *corev1.ConfigMap) bool { return len(unread(c)) > 0 })
+	s.whole = err == nil && !ignored && len(failed)+len(report.Broken)+len(report.Unknown)+len(missing) == 0
 	s.look()
 }
 
@@ -220,6 +219,10 @@ func (s *Source) combine(configMaps map[string]*corev1.ConfigMap) (policySet, er
 			return set, err
 		}
 		set.modules = append(set.modules, part.modules...)
+		if rules := len(set.modules) - len(s.Library); rules > maxAllModules {
+			return set, fmt.Errorf("%s: its %d rules make %d of all ConfigMaps together, at most %d can be in force: remove some, or merge those that say alike",
+				source(configMaps[name]), len(part.modules), rules, maxAllModules)
+		}
 		set.configuration.Overrides = append(set.configuration.Overrides, part.configuration.Overrides...)
 		set.configuration.Exemptions = append(set.configuration.Exemptions, part.configuration.Exemptions...)
 		if _, configures := configMaps[name].Data[ConfigurationKey]; configures {
@@ -253,6 +256,10 @@ func (s *Source) parse(configMap *corev1.ConfigMap) (policySet, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(configMap.Data)) {
 		if strings.HasSuffix(name, moduleSuffix) {
+			if len(set.modules) == maxModules {
+				return set, fmt.Errorf("%s: key %q is one more than the %d rules that a ConfigMap may hold: move some to another ConfigMap",
+					source(configMap), name, maxModules)
+			}
 			set.modules = append(set.modules, engine.Module{Source: source(configMap), Name: name, Content: []byte(configMap.Data[name])})
 		}
 	}
@@ -296,10 +303,27 @@ func (s *Source) tell(ctx context.Context, present map[string]*corev1.ConfigMap,
 	}
 }
 
-// faultsOf lists what of a ConfigMap did not load: rules, and what it configures of
+// unread lists the keys of a ConfigMap that nobody reads, and what to do.
+func unread(configMap *corev1.ConfigMap) []string {
+	var reasons []string
+	for _, key := range slices.Sorted(maps.Keys(configMap.Data)) {
+		if key != ConfigurationKey && !strings.HasSuffix(key, moduleSuffix) {
+			reasons = append(reasons, fmt.Sprintf("%s: key %q is neither %s nor does it end in %s: rename or remove it",
+				source(configMap), key, ConfigurationKey, moduleSuffix))
+		}
+	}
+	// kubectl puts a file there that is not UTF-8.
+	for _, key := range slices.Sorted(maps.Keys(configMap.BinaryData)) {
+		reasons = append(reasons, fmt.Sprintf("%s: key %q is binaryData, which is not read: save the file as UTF-8 text, so that it becomes data",
+			source(configMap), key))
+	}
+	return reasons
+}
+
+// faultsOf lists what of a ConfigMap did not load: keys, rules, and what it configures of
 // rules that do not exist.
 func (s *Source) faultsOf(configMap *corev1.ConfigMap, report engine.LoadReport) []string {
-	var reasons []string
+	reasons := unread(configMap)
 	for _, broken := range report.Broken {
 		if broken.Source == source(configMap) {
 			reasons = append(reasons, broken.Reason)
@@ -324,6 +348,14 @@ func unknownIn(report engine.LoadReport) sets.Set[string] {
 		ids.Insert(unknown.Rule)
 	}
 	return ids
+}
+
+func brokenIn(report engine.LoadReport) sets.Set[string] {
+	files := sets.New[string]()
+	for _, broken := range report.Broken {
+		files.Insert(fileOf(broken))
+	}
+	return files
 }
 
 func (s *Source) warn(configMap *corev1.ConfigMap, reason, note string) {

@@ -66,12 +66,9 @@ func newLoader(t *testing.T) loader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := New(Options{
+	source := New(Options{
 		Reader: c, Namespace: release, Engine: rules, Library: library, Events: events.NewFakeRecorder(100), Metrics: m,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return loader{source, c, registry}
 }
 

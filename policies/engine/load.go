@@ -122,6 +122,18 @@ func (e *Engine) Load(ctx context.Context, modules []Module, cfg Configuration) 
 	return e.report(loaded), nil
 }
 
+// Try says what Load would come to, and changes nothing.
+func (e *Engine) Try(ctx context.Context, modules []Module, cfg Configuration) (LoadReport, error) {
+	scratch, err := New()
+	if err != nil {
+		return LoadReport{}, err
+	}
+	e.loading.Lock()
+	scratch.files = e.files
+	e.loading.Unlock()
+	return scratch.Load(ctx, modules, cfg)
+}
+
 func (e *Engine) report(loaded *loadedRules) LoadReport {
 	report := LoadReport{Digest: e.Digest()}
 	if loaded != nil {
@@ -141,21 +153,15 @@ func (e *Engine) loadModules(modules []Module) (*loadedRules, error) {
 	}
 	loaded := &loadedRules{helpers: helpers, helperHash: helperHash, byFile: map[string]*rule{}, byID: map[string]*rule{}}
 	var errs []error
-	for _, m := range rest {
-		if m.isTest() {
-			loaded.addTest(m)
-			continue
-		}
-		key := cacheKey{helpers: helperHash, content: m.hash(), file: m.file()}
-		outcome := compiled.of(key, func() (*rule, error) { return loadRule(m, helpers) })
-		err := outcome.err
+	for _, one := range e.outcomes(rest, loaded) {
+		err := one.err
 		if err == nil {
-			err = loaded.add(m, outcome.rule)
+			err = loaded.add(one.module, one.rule)
 		}
-		if err != nil && m.Source == SourceLibrary {
+		if err != nil && one.module.Source == SourceLibrary {
 			errs = append(errs, err)
 		} else if err != nil {
-			loaded.addBroken(m, err, e.files[m.file()])
+			loaded.addBroken(one.module, err, e.files[one.module.file()])
 		}
 	}
 	if len(errs) > 0 {
@@ -165,6 +171,39 @@ func (e *Engine) loadModules(modules []Module) (*loadedRules, error) {
 		return loaded, errors.New("there are no rules: no module defines deny or warn")
 	}
 	return loaded, nil
+}
+
+// moduleOutcome is what a module came to by itself.
+type moduleOutcome struct {
+	cached
+	module Module
+}
+
+// outcomes compiles each module by itself. Those that keep the id and the package that they have in force come first, so
+// that no file takes either from another.
+func (e *Engine) outcomes(modules []Module, loaded *loadedRules) []moduleOutcome {
+	var all []moduleOutcome
+	for _, m := range modules {
+		if m.isTest() {
+			loaded.addTest(m)
+			continue
+		}
+		key := cacheKey{helpers: loaded.helperHash, content: m.hash(), file: m.file()}
+		all = append(all, moduleOutcome{compiled.of(key, func() (*rule, error) { return loadRule(m, loaded.helpers) }), m})
+	}
+	rank := func(o moduleOutcome) int {
+		inForce := e.files[o.module.file()]
+		switch {
+		case o.module.Source == SourceLibrary:
+			return 0
+		case inForce != nil && (o.err != nil || inForce.sameName(o.rule)):
+			return 1
+		default:
+			return 2
+		}
+	}
+	slices.SortStableFunc(all, func(a, b moduleOutcome) int { return rank(a) - rank(b) })
+	return all
 }
 
 // sortKey puts the library first, so that nobody can take a name of it.
@@ -180,8 +219,12 @@ func loadHelpers(modules []Module) (map[string]*ast.Module, [sha256.Size]byte, [
 	helpers, hash := map[string]*ast.Module{}, sha256.New()
 	var rest []Module
 	for _, m := range modules {
+		if m.Source != SourceLibrary {
+			rest = append(rest, m)
+			continue
+		}
 		parsed, err := parse(m.file(), string(m.Content))
-		if m.Source != SourceLibrary || (err == nil && !isHelper(parsed.Package.Path)) {
+		if err == nil && !isHelper(parsed.Package.Path) {
 			rest = append(rest, m)
 			continue
 		}

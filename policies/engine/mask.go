@@ -46,9 +46,9 @@ type maskOperation struct {
 // line is held to what a line has.
 func NewMask(ctx context.Context, file string, content []byte) (*Mask, error) {
 	m := Module{Name: file, Content: content, Source: sourceMask}
-	parsed, err := parse(file, string(content))
+	parsed, err := parseBounded(m)
 	if err != nil {
-		return nil, explain(m, err)
+		return nil, err
 	}
 	if path := strings.Join(packagePath(parsed), "."); path != "system.log" {
 		return nil, fmt.Errorf("%s: package %s: a mask is of package system.log", file, path)

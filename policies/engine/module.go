@@ -37,12 +37,16 @@ type Source struct {
 }
 
 // file is the name by which errors and caches know the module; that of the library is its path in the
-// project.
+// project, and that of a mask its path.
 func (m Module) file() string {
-	if m.Source == SourceLibrary {
+	switch m.Source {
+	case SourceLibrary:
 		return "policies/" + m.Name
+	case sourceMask:
+		return m.Name
+	default:
+		return m.Source + "/" + m.Name
 	}
-	return m.Source + "/" + m.Name
 }
 
 func (m Module) hash() [sha256.Size]byte {

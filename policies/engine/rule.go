@@ -38,6 +38,11 @@ func (r *rule) file() string {
 	return Module{Source: r.info.Source, Name: r.info.Name}.file()
 }
 
+// sameName says whether two rules have the same id and package.
+func (r *rule) sameName(other *rule) bool {
+	return r.info.ID == other.info.ID && r.module.Package.Path.Equal(other.module.Package.Path)
+}
+
 // Entry points of a rule: findings of deny have the rule's enforcement, those of warn are
 // warnings at most.
 const (
@@ -56,9 +61,9 @@ func parse(file, content string) (*ast.Module, error) {
 // loadRule reads one module by itself and compiles it with nothing but the shared helpers. Its
 // errors name the file, the line and what to do.
 func loadRule(m Module, helpers map[string]*ast.Module) (*rule, error) {
-	parsed, err := parse(m.file(), string(m.Content))
+	parsed, err := parseBounded(m)
 	if err != nil {
-		return nil, explain(m, err)
+		return nil, err
 	}
 	info, err := readMetadata(m, parsed)
 	if err != nil {

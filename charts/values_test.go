@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -41,6 +42,19 @@ func TestEveryEnvironmentRenders(t *testing.T) {
 				t.Errorf("%d definitions, want 4", got)
 			}
 		})
+	}
+}
+
+// A tier need not say more than the schema asks for.
+func TestATierThatSaysWhatItHasToIsEnough(t *testing.T) {
+	r := render(t, install{set: []string{
+		"platform.tiers.least.podSecurity.deny=baseline", "platform.tiers.least.podSecurity.version=v1.37",
+		"platform.tiers.least.egress.profile=none", "platform.tiers.least.creates={Sandbox}",
+	}})
+	for _, c := range all[*corev1.ConfigMap](r) {
+		if text, is := c.Data["platform.yaml"]; is && !strings.Contains(text, "least:") {
+			t.Errorf("the configuration has no such tier:\n%s", text)
+		}
 	}
 }
 

@@ -166,7 +166,7 @@ required, which all reach its floor, and else those of the order down to the flo
 Nothing for a tier that takes any. Call with (dict "root" $ "tier" T).
 */}}
 {{- define "agent-sandbox.takenClasses" -}}
-{{- $choice := .tier.runtimeClass -}}
+{{- $choice := default dict .tier.runtimeClass -}}
 {{- if $choice.required -}}
 {{- $names := list -}}
 {{- range $choice.classes -}}

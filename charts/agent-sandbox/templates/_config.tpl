@@ -53,7 +53,7 @@ are allowed besides its own. Call with (dict "root" $ "parameters" P).
 {{- define "agent-sandbox.runtimeClassParameters" -}}
 {{- $allowed := dig "allowed" list .parameters -}}
 {{- range .root.Values.platform.tiers -}}
-{{- range .runtimeClass.classes -}}
+{{- range dig "runtimeClass" "classes" list . -}}
 {{- if kindIs "map" . -}}
 {{- $allowed = append $allowed .name -}}
 {{- else -}}

@@ -35,6 +35,7 @@ func TestServed(t *testing.T) {
 	t.Run("kubectl sees no difference", s.kubectl)
 	t.Run("the first rule of the README of the policies is rolled out", s.firstRule)
 	t.Run("the corpus of the tier that requires everything gets its verdicts", func(t *testing.T) { s.verdicts(t, "bounded", 25) })
+	t.Run("a ceiling of a Service is the Pods behind it", s.ceilingOfAService)
 	t.Run("who wants something stored that he may not have gets nowhere", s.hostile)
 }
 

@@ -158,6 +158,37 @@ func TestTheWebhookMayFillWhatTheChartLeavesEmpty(t *testing.T) {
 	}
 }
 
+// A ceiling may name Services, and what these open is what the webhook judges by.
+func TestTheWebhookReadsServicesWhereAProfileNamesThem(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rule string
+		want bool
+	}{
+		"by ranges alone": {`{cidrs: [203.0.113.0/24]}`, false},
+		"by a Service":    {`{services: [{namespace: tools, name: git}]}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values := map[string]any{}
+			if err := yaml.Unmarshal([]byte("platform: {egressProfiles: {build: {rules: ["+tc.rule+"]}}}"), &values); err != nil {
+				t.Fatal(err)
+			}
+			r, err := install{}.tryValues(values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := rules(r)["ClusterRole agent-sandbox-webhook.agent-sandbox-system"]
+			for _, verb := range []string{"get", "list", "watch"} {
+				if got := allows(list, verb, "", "services", "git"); got != tc.want {
+					t.Errorf("the webhook may %s Services: %t, want %t", verb, got, tc.want)
+				}
+			}
+			if allows(list, "create", "", "services", "git") || allows(list, "patch", "", "services", "git") {
+				t.Error("the webhook may change Services")
+			}
+		})
+	}
+}
+
 func TestTheControllerLeadsInItsNamespace(t *testing.T) {
 	list := rules(render(t, elsewhere))["Role q7-blue-controller"]
 	for _, verb := range []string{"get", "update", "create"} {

@@ -56,7 +56,7 @@ func asTheCommand(t *testing.T, decide *Judge, c corpus.Case, object map[string]
 	r := review{kind: textAt(object, "kind"), namespace: c.Namespace, object: object}
 	input := engine.Input{
 		Operation: operationCreate, Kind: r.kind, Object: object, Namespace: known.Namespace,
-		Tier: tier, TierName: known.TierName, Environment: decide.Platform.Environment, Source: engine.SourceCLI, Now: decide.Clock.Now(),
+		Tier: tier, TierName: known.TierName, Environment: known.Platform.Environment, Source: engine.SourceCLI, Now: decide.Clock.Now(),
 	}
 	if len(c.Documents) > 1 {
 		input.Operation, input.OldObject = operationUpdate, c.Documents[len(c.Documents)-2].Object

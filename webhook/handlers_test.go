@@ -148,7 +148,7 @@ func (w world) parts(tb testing.TB) (*Judge, *policysource.Source, *Metrics) {
 		}
 	}
 	decide := &Judge{
-		Judge:           &judge.Judge{Platform: parsed, Engine: rules, Clock: clock, Lookup: Lookup{Cached: reader, Live: reader}},
+		Judge:           &judge.Judge{Current: func() *config.Platform { return parsed }, Engine: rules, Clock: clock, Lookup: Lookup{Cached: reader, Live: reader}},
 		ControllerUsers: sets.New(controllerUser),
 	}
 	return decide, source, m

@@ -28,6 +28,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 	"github.com/agent-sandbox-platform/agent-sandbox/webhook/certs"
 )
@@ -106,9 +107,16 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 	if err != nil {
 		return err
 	}
+	services, err := surroundings.OfServices(ctx, s.platform, s.mgr.GetAPIReader())
+	if err != nil {
+		return err
+	}
+	if err := services.SetUp(s.mgr); err != nil {
+		return err
+	}
 	decide := &Judge{
 		Judge: &judge.Judge{
-			Platform: s.platform, Engine: rules, RelaxedServiceNames: relaxed, Clock: s.clock,
+			Current: services.Platform, Engine: rules, RelaxedServiceNames: relaxed, Clock: s.clock,
 			Lookup: Lookup{Cached: s.mgr.GetClient(), Live: s.mgr.GetAPIReader()},
 		},
 		ControllerUsers: s.o.controllerUsers(),

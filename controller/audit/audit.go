@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -38,8 +39,11 @@ import (
 
 // Settings are what the platform engineer decides for the audit.
 type Settings struct {
-	// Platform is the platform configuration.
-	Platform *config.Platform
+	// Current is the platform configuration with what the network of the cluster is now, as
+	// isolation.Resolve makes it.
+	Current func() *config.Platform
+	// Changed tells that Current says something else.
+	Changed <-chan event.GenericEvent
 	// Judged selects the namespaces whose objects admission judges; nobody judges others
 	// here either. Nil selects all.
 	Judged labels.Selector

@@ -27,6 +27,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -70,7 +71,7 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.settings = Settings{Platform: platform(), Judged: judged, Interval: time.Hour, CPUShare: 1, Reports: true}
+	e.settings = Settings{Current: platform, Changed: make(chan event.GenericEvent), Judged: judged, Interval: time.Hour, CPUShare: 1, Reports: true}
 	for _, edit := range edits {
 		edit(e)
 	}

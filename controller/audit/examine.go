@@ -35,7 +35,7 @@ func newExaminer(reader client.Reader, rules *engine.Engine, clk clock.PassiveCl
 	c := cached{lookup.Glancing(reader)}
 	x := &examiner{
 		judge: &judge.Judge{
-			Platform: settings.Platform, Lookup: c, Engine: rules, RelaxedServiceNames: settings.RelaxedServiceNames, Clock: clk,
+			Current: settings.Current, Lookup: c, Engine: rules, RelaxedServiceNames: settings.RelaxedServiceNames, Clock: clk,
 		},
 		engine: rules, cached: c, ledger: newLedger(), versions: newVersions(), judged: settings.Judged,
 	}
@@ -72,6 +72,9 @@ func (x *examiner) facts(ctx context.Context, namespace string) (known, error) {
 		for _, class := range sets.List(classes) {
 			f.text(class)
 		}
+	}
+	if err := f.profile(facts.Platform.EgressProfiles[facts.Tier.Egress.Ceiling]); err != nil {
+		return known{}, err
 	}
 	return known{facts, f.sum(), vintage}, nil
 }

@@ -4,6 +4,7 @@
 package audit
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -17,6 +18,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -118,6 +120,20 @@ func (f *fingerprint) object(object client.Object) {
 	if by := owner(object); by != nil {
 		f.text(string(by.UID))
 	}
+}
+
+// profile adds what changes of an egress profile while the configuration stays: what its
+// Services are.
+func (f *fingerprint) profile(profile config.EgressProfile) error {
+	if len(profile.Rules)+len(profile.Unresolved) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal([]any{profile.Rules, profile.Unresolved})
+	if err != nil {
+		return fmt.Errorf("encode an egress profile: %w", err)
+	}
+	f.text(string(raw))
+	return nil
 }
 
 func (f *fingerprint) sum() uint64 { return f.hash.Sum64() }

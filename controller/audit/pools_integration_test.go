@@ -72,12 +72,12 @@ func withPools(e *environment) {
 		templates := template.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), clock.RealClock{},
 			template.Settings{Current: platform, Changed: make(chan event.GenericEvent), ConcurrentWorkers: 1})
 		pools := warmpool.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), &e.pools, warmpool.Settings{
-			Platform: platform(), ConcurrentWorkers: 1, Refill: warmpool.Refill{MaxBatch: 300},
+			Current: platform, ConcurrentWorkers: 1, Refill: warmpool.Refill{MaxBatch: 300},
 			ReadinessGrace: readinessGrace, UnschedulableRecheck: time.Minute, SafeToEvict: true, Verdicts: e.auditor.Members(),
 		})
 		e.witness = &witness{Judge: e.auditor.Members(), engine: e.engine}
 		claims := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), &e.claims, claim.Settings{
-			Platform: platform(), ConcurrentWorkers: 8, ColdStartAfter: patience, Verdicts: e.witness,
+			Current: platform, ConcurrentWorkers: 8, ColdStartAfter: patience, Verdicts: e.witness,
 		})
 		return errors.Join(pods.SetupWithManager(ctx, mgr), templates.SetupWithManager(ctx, mgr), pools.SetupWithManager(ctx, mgr), claims.SetupWithManager(mgr))
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -76,6 +77,7 @@ func (a *Auditor) watch(mgr ctrl.Manager) error {
 		Watches(&corev1.Namespace{}, namespaceEvents()).
 		Watches(&nodev1.RuntimeClass{}, a.allNamespaces(a.settle)).
 		WatchesRawSource(a.waker.Source()).
+		WatchesRawSource(source.Channel(a.settings.Changed, a.allNamespaces(a.settle))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1})
 	if a.reconciler.reporter != nil {
 		build = build.WatchesMetadata(definition(), a.definitionEvents())
@@ -122,8 +124,9 @@ func relabelled(before, after client.Object) bool {
 func (a *Auditor) allNamespaces(delay time.Duration) handler.EventHandler {
 	all := func(ctx context.Context) { a.wakeAll(ctx, delay) }
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, _ event.CreateEvent, _ requests) { all(ctx) },
-		DeleteFunc: func(ctx context.Context, _ event.DeleteEvent, _ requests) { all(ctx) },
+		CreateFunc:  func(ctx context.Context, _ event.CreateEvent, _ requests) { all(ctx) },
+		DeleteFunc:  func(ctx context.Context, _ event.DeleteEvent, _ requests) { all(ctx) },
+		GenericFunc: func(ctx context.Context, _ event.GenericEvent, _ requests) { all(ctx) },
 	}
 }
 

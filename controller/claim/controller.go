@@ -38,8 +38,9 @@ const fieldOwner = client.FieldOwner("sandboxclaim-controller")
 
 // Settings are what the platform engineer decides for the claim controller.
 type Settings struct {
-	// Platform is the platform configuration.
-	Platform *config.Platform
+	// Current is the platform configuration with what the network of the cluster is now, as
+	// isolation.Resolve makes it.
+	Current func() *config.Platform
 	// ConcurrentWorkers is how many claims are worked on at once.
 	ConcurrentWorkers int
 	// ColdStartAfter is how long a claim waits for its pool to refill before a new

@@ -23,6 +23,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
 
@@ -47,10 +48,11 @@ type environment struct {
 // newEnvironment makes the namespace, changed by the edits, and starts the controller.
 func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	t.Helper()
+	platform := apiserver.Platform()
 	e := &environment{
 		Environment: server.NewEnvironment(t),
 		// However slow the machine is, a claim for which there is a member does not start cold.
-		setting: Settings{Platform: apiserver.Platform(), ConcurrentWorkers: 8, ColdStartAfter: time.Hour},
+		setting: Settings{Current: func() *config.Platform { return platform }, ConcurrentWorkers: 8, ColdStartAfter: time.Hour},
 	}
 	e.node = "node-of-" + e.Namespace
 	for _, edit := range edits {

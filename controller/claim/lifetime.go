@@ -16,14 +16,14 @@ import (
 
 // gatherTier finds the tier of the claim's namespace where it can end the claim.
 func (r *Reconciler) gatherTier(ctx context.Context, s *scope) error {
-	if !boundsLives(r.settings.Platform) {
+	if !boundsLives(r.settings.Current()) {
 		return nil
 	}
 	label, err := lookup.TierLabel(ctx, r.client, r.live, s.claim.Namespace)
 	if err != nil {
 		return err
 	}
-	_, s.tier, _ = r.settings.Platform.TierOf(label)
+	_, s.tier, _ = r.settings.Current().TierOf(label)
 	return nil
 }
 

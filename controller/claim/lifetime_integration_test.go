@@ -28,10 +28,10 @@ const saysCurtailed = saysExpired + " The tier of the namespace lets no claim li
 // stores, nobody has judged.
 func bounded(most time.Duration) func(*environment) {
 	return func(e *environment) {
-		e.setting.Platform = apiserver.Platform()
-		tier := e.setting.Platform.Tiers["standard"]
+		tiers := e.setting.Current().Tiers
+		tier := tiers["standard"]
 		tier.MaxLifetime = metav1.Duration{Duration: most}
-		e.setting.Platform.Tiers["standard"] = tier
+		tiers["standard"] = tier
 	}
 }
 

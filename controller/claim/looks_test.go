@@ -55,7 +55,7 @@ func newShop(t *testing.T, strategy extensionsv1beta1.UpdateStrategyType, stale,
 		t.Fatal(err)
 	}
 	s.Reconciler = New(s.store(scheme, members), s.store(scheme, nil), nil, clocktesting.NewFakePassiveClock(noon()),
-		Settings{Platform: apiserver.Platform(), NoEvents: true})
+		Settings{Current: apiserver.Platform, NoEvents: true})
 	s.index.SetNode("node", true)
 	for _, member := range members {
 		s.index.SetPod(member.UID, candidates.Pod{UID: member.UID, Ready: true, Node: "node"})

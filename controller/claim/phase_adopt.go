@@ -209,7 +209,7 @@ func (r *Reconciler) belowFloor(ctx context.Context, sandbox *agentsv1beta1.Sand
 	if err != nil {
 		return false, err
 	}
-	_, tier, known := r.settings.Platform.TierOf(label)
+	_, tier, known := r.settings.Current().TierOf(label)
 	return known && tier.RuntimeClass.Refusal(ptr.Deref(sandbox.Spec.PodTemplate.Spec.RuntimeClassName, "")) != "", nil
 }
 

@@ -135,7 +135,7 @@ func (r *Reconciler) options(ctx context.Context, s *scope) (blueprint.Options, 
 	if err != nil {
 		return blueprint.Options{}, err
 	}
-	options, invalid := blueprint.OptionsFor(r.settings.Platform, label, s.template)
+	options, invalid := blueprint.OptionsFor(r.settings.Current(), label, s.template)
 	if invalid != nil {
 		return blueprint.Options{}, refuse(ReasonReconcilerError, "template %q: %w", s.template.Name, invalid)
 	}

@@ -13,7 +13,7 @@ import (
 
 // phaseMetadata refuses metadata that is not the claim's to set.
 func (r *Reconciler) phaseMetadata(_ context.Context, s *scope) error {
-	return s.tolerate(checkMetadata(s.claim.Spec.AdditionalPodMetadata, r.settings.Platform.Claims.AllowedLabelDomains()))
+	return s.tolerate(checkMetadata(s.claim.Spec.AdditionalPodMetadata, r.settings.Current().Claims.AllowedLabelDomains()))
 }
 
 // tolerate is an error about the metadata of the claim, unless its Sandbox has all of it: then

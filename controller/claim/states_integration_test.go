@@ -258,10 +258,10 @@ func (e *environment) reportPod(name string, change func(*corev1.PodStatus)) {
 func TestAMemberBelowTheFloorOfTheTierIsNotHandedOut(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t, func(e *environment) {
-		e.setting.Platform.RuntimeClassOrder = []string{"kata", "gvisor", "runc"}
-		tier := e.setting.Platform.Tiers["standard"]
+		e.setting.Current().RuntimeClassOrder = []string{"kata", "gvisor", "runc"}
+		tier := e.setting.Current().Tiers["standard"]
 		tier.RuntimeClass.Floor = "gvisor"
-		e.setting.Platform.Tiers["standard"] = tier
+		e.setting.Current().Tiers["standard"] = tier
 	})
 	stock := e.pool()
 	under := func(class string) func(*agentsv1beta1.Sandbox, *corev1.Pod) {

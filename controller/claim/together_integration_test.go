@@ -135,7 +135,7 @@ func newWorld(t *testing.T, seed uint64, edit func(*environment)) *world {
 
 func (w *world) setUpOthers(ctx context.Context, mgr ctrl.Manager) error {
 	pods := sandbox.New(mgr.GetClient(), mgr.GetAPIReader(), w.Recorder(mgr), clock.RealClock{},
-		sandbox.Settings{Platform: w.setting.Platform, Current: apiserver.Platform, ClusterDomain: "cluster.local", ConcurrentWorkers: 10})
+		sandbox.Settings{Platform: w.setting.Current(), Current: apiserver.Platform, ClusterDomain: "cluster.local", ConcurrentWorkers: 10})
 	policies := templates.New(mgr.GetClient(), mgr.GetAPIReader(), w.Recorder(mgr), clock.RealClock{},
 		templates.Settings{Current: apiserver.Platform, Changed: make(chan event.GenericEvent), ConcurrentWorkers: 1})
 	return errors.Join(pods.SetupWithManager(ctx, mgr), policies.SetupWithManager(ctx, mgr))
@@ -147,7 +147,7 @@ func (w *world) startPools() {
 	w.pools = w.Run(apiserver.Setup{Wrap: seen.Wrap, Add: func(ctx context.Context, mgr ctrl.Manager) error {
 		seen.cache = mgr.GetClient()
 		settings := warmpool.Settings{
-			Platform: w.setting.Platform, ConcurrentWorkers: 1, Refill: warmpool.Refill{MaxBatch: 300},
+			Current: w.setting.Current, ConcurrentWorkers: 1, Refill: warmpool.Refill{MaxBatch: 300},
 			Yield:          warmpool.Yield{ToBindings: time.Second, ToColdStarts: 10 * time.Second, ColdStartAfter: w.setting.ColdStartAfter},
 			ReadinessGrace: 5 * time.Minute, UnschedulableRecheck: time.Minute, SafeToEvict: true,
 		}

@@ -45,7 +45,7 @@ func TestABoundClaimKeepsMetadataThatWouldBeRefusedToday(t *testing.T) {
 		},
 		"the domains narrow": {
 			func(e *environment) {
-				e.setting.Platform.Claims.LabelDomains = []string{"example.com"}
+				e.setting.Current().Claims.LabelDomains = []string{"example.com"}
 				e.restart()
 			},
 			`spec.additionalPodMetadata.labels[sandbox.users.io/a]: the domain "sandbox.users.io" is not allowed: use example.com`,

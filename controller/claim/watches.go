@@ -231,7 +231,7 @@ func (r *Reconciler) templateEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue requests) { wake(ctx, e.Object, true, queue) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requests) {
-			if respecified(e.ObjectOld, e.ObjectNew) {
+			if respecified(e.ObjectOld, e.ObjectNew) || relations.UsabilityChanged(e.ObjectOld, e.ObjectNew) {
 				wake(ctx, e.ObjectNew, false, queue)
 			}
 		},

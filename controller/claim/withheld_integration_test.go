@@ -82,9 +82,9 @@ func TestMembersThatAreWithheldComeBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEnvironment(t, func(e *environment) {
-				guarded := e.setting.Platform.Tiers["standard"]
+				guarded := e.setting.Current().Tiers["standard"]
 				guarded.RuntimeClass.Floor = "gvisor"
-				e.setting.Platform.Tiers["guarded"], e.setting.Platform.RuntimeClassOrder = guarded, []string{"gvisor", "runc"}
+				e.setting.Current().Tiers["guarded"], e.setting.Current().RuntimeClassOrder = guarded, []string{"gvisor", "runc"}
 			})
 			stock := e.pool(func(_ *template, p *pool) {
 				p.Spec.UpdateStrategy = &extensionsv1beta1.UpdateStrategy{Type: tc.strategy}

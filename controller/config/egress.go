@@ -27,6 +27,9 @@ type EgressProfile struct {
 	Internet bool `json:"internet,omitempty"`
 	// Rules allow more.
 	Rules []EgressRule `json:"rules,omitempty"`
+	// Unresolved are sentences, each of a Service of the rules that opens nothing now:
+	// isolation.Resolve found them.
+	Unresolved []string `json:"-"`
 }
 
 // EgressRule allows peers on ports. Without ports it allows all of them; a rule

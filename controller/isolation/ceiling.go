@@ -42,11 +42,15 @@ func beyondCeiling(
 	if tier.Egress.Ceiling == "" {
 		return nil
 	}
+	ceiling := p.EgressProfiles[tier.Egress.Ceiling]
 	var ours opened
-	for _, r := range egress(p.EgressProfiles[tier.Egress.Ceiling], p.Cluster) {
+	for _, r := range egress(ceiling, p.Cluster) {
 		ours.egress = append(ours.egress, rule{r.To, r.Ports})
 	}
 	remedy := fmt.Sprintf("egress of tier %q goes no further than profile %q", tierName, tier.Egress.Ceiling)
+	if len(ceiling.Unresolved) > 0 {
+		remedy += " (" + strings.Join(ceiling.Unresolved, "; ") + ")"
+	}
 	var refusals field.ErrorList
 	for i, r := range rules {
 		if len(r.To) == 0 && !coveredWhole(rule{r.To, r.Ports}, ours.egress) {

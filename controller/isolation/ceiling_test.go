@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
@@ -27,6 +30,62 @@ func ceilings(ceiling string) *config.Platform {
 	tier.Egress.Ceiling = ceiling
 	p.Tiers[p.DefaultTier] = tier
 	return p
+}
+
+// gitCeiling is a configuration whose one tier goes as far as the Service tools/git, which
+// is what the world has; nil for a world without it.
+func gitCeiling(git *corev1.Service) *config.Platform {
+	p := ceilings("git")
+	p.EgressProfiles["git"] = config.EgressProfile{Rules: []config.EgressRule{{Services: []config.EgressService{{Namespace: "tools", Name: "git"}}}}}
+	services := map[types.NamespacedName]*corev1.Service{}
+	if git != nil {
+		services[types.NamespacedName{Namespace: "tools", Name: "git"}] = git
+	}
+	resolved, _ := isolation.Resolve(p, isolation.Network{Services: services})
+	return resolved
+}
+
+// A ceiling of Services opens the Pods behind them; one that nobody can resolve, or has
+// resolved, opens nothing, and whoever is refused for that hears which it is.
+func TestACeilingOfServicesIsThePodsBehindThem(t *testing.T) {
+	git := &corev1.Service{Spec: corev1.ServiceSpec{
+		Selector: map[string]string{"app": "git"}, Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromInt32(8443)}},
+	}}
+	const pods = `[{to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: tools}}, podSelector: {matchLabels: {app: git}}}], ports: [{port: 8443}]}]`
+	unresolved := gitCeiling(nil)
+	unresolved.EgressProfiles["git"] = config.EgressProfile{Rules: []config.EgressRule{{Services: []config.EgressService{{Namespace: "tools", Name: "git"}}}}}
+	cases := map[string]struct {
+		platform *config.Platform
+		rules    string
+		// want are parts of the one refusal; none for none.
+		want []string
+	}{
+		"the Pods behind it":                      {gitCeiling(git), pods, nil},
+		"the Pods behind it, on another port":     {gitCeiling(git), strings.Replace(pods, "8443", "22", 1), []string{"egress[0].to[0]", `profile "git": narrow`}},
+		"everything":                              {gitCeiling(git), "[{}]", []string{"egress[0].to", "everything"}},
+		"the Pods, when there is no such Service": {gitCeiling(nil), pods, []string{"egress[0].to[0]", "Service tools/git opens nothing: there is no such Service"}},
+		"everything, when there is none":          {gitCeiling(nil), "[{}]", []string{"egress[0].to", "Service tools/git opens nothing"}},
+		"everything, when nobody has looked":      {unresolved, "[{}]", []string{"egress[0].to", "everything"}},
+		"an address, when nobody has looked":      {unresolved, "[{to: [{ipBlock: {cidr: 198.51.100.0/24}}]}]", []string{"covers 198.51.100.0"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var rules []networkingv1.NetworkPolicyEgressRule
+			if err := yaml.UnmarshalStrict([]byte(tc.rules), &rules); err != nil {
+				t.Fatal(err)
+			}
+			tierName, tier, _ := tc.platform.TierOf("")
+			got := isolation.Beyond(tc.platform, tierName, tier, rules, field.NewPath("egress"))
+			if (len(got) == 1) != (len(tc.want) > 0) {
+				t.Fatalf("refusals %v, want %q", got, tc.want)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(got[0].Error(), part) {
+					t.Errorf("the refusal is %q, want it to name %q", got[0], part)
+				}
+			}
+		})
+	}
 }
 
 func TestOwnRulesGoNoFurtherThanTheCeiling(t *testing.T) {

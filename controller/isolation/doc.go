@@ -54,6 +54,11 @@
 // are taken out of the rules instead, so that admission, which does not know them, and the
 // controller say the same.
 //
+// 2026-11-30: Services of a profile are resolved once, by Resolve, for the controllers, the
+// audit and admission alike. One that opens nothing, and a configuration that nobody has
+// resolved, open nothing in a ceiling too: no peers would mean everyone, and a template would
+// be admitted whose Sandboxes the controllers then close. The refusal names the Service.
+//
 // 2026-11-30: The policy of a template that has gone is made again as nodes, the apiserver
 // and Services change, as the others are: its labels record the profile and who may
 // connect. A template's own rules do not depend on these, and stay; should its tier become

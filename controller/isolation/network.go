@@ -62,6 +62,7 @@ func Resolve(p *config.Platform, n Network) (*config.Platform, []Gap) {
 				behind, why := podsBehind(service, n.Services[key])
 				if why != "" {
 					gaps = append(gaps, Gap{Profile: name, Service: key, Why: why})
+					profile.Unresolved = append(profile.Unresolved, fmt.Sprintf("Service %s opens nothing: %s", key, why))
 					continue
 				}
 				rules = append(rules, behind)

@@ -168,7 +168,9 @@ func egress(profile config.EgressProfile, cluster config.Cluster) []networkingv1
 		rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: internet(cluster.CIDRs)})
 	}
 	for _, rule := range profile.Rules {
-		rules = append(rules, customRule(rule))
+		if custom := customRule(rule); len(custom.To) > 0 { // Services alone open nothing before they are resolved
+			rules = append(rules, custom)
+		}
 	}
 	return rules
 }

@@ -47,8 +47,9 @@ type Lookup interface {
 
 // Judge judges.
 type Judge struct {
-	// Platform is the configuration of the platform.
-	Platform *config.Platform
+	// Current is the configuration of the platform with what the Services of its egress
+	// profiles are now, as isolation.Resolve makes it.
+	Current func() *config.Platform
 	// Lookup reads namespaces, RuntimeClasses, templates and pools.
 	Lookup Lookup
 	// Engine judges by the policies.
@@ -81,6 +82,8 @@ type Question struct {
 
 // Facts are what every judgement in a namespace rests on besides the object.
 type Facts struct {
+	// Platform is the configuration of the platform, now.
+	Platform *config.Platform
 	// Namespace is the namespace.
 	Namespace engine.NamespaceInfo
 	// Classes are the RuntimeClasses that exist.
@@ -106,7 +109,7 @@ type Judgement struct {
 
 // Facts reads the facts of a namespace.
 func (j *Judge) Facts(ctx context.Context, namespace string) (Facts, error) {
-	var f Facts
+	f := Facts{Platform: j.Current()}
 	var err error
 	if f.Namespace, err = j.Lookup.Namespace(ctx, namespace); err != nil {
 		return f, err
@@ -114,8 +117,8 @@ func (j *Judge) Facts(ctx context.Context, namespace string) (Facts, error) {
 	if f.Classes, err = j.Lookup.RuntimeClasses(ctx); err != nil {
 		return f, err
 	}
-	f.Classes.withNodesToCome(j.Platform.RuntimeClassesFromZero)
-	f.TierName, f.Tier, f.TierKnown = j.Platform.TierOf(f.Namespace.Labels[keys.Tier])
+	f.Classes.withNodesToCome(f.Platform.RuntimeClassesFromZero)
+	f.TierName, f.Tier, f.TierKnown = f.Platform.TierOf(f.Namespace.Labels[keys.Tier])
 	return f, nil
 }
 
@@ -146,14 +149,14 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 		}
 	}
 	pod := effectiveOf(q, template, known)
-	j.followProfile(&pod, q, template, known)
+	followProfile(&pod, q, template, known)
 	now := j.Clock.Now()
 	findings := ofFaults(validation.Validate(validation.Input{
 		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old,
 		User: q.User.Username, Controller: q.Controller,
-		TierName: known.TierName, Tier: known.Tier, TierKnown: known.TierKnown, Tiers: slices.Sorted(maps.Keys(j.Platform.Tiers)),
-		Platform: j.Platform, RuntimeClasses: known.Classes.Existing, UsableClasses: known.Classes.Usable, Effective: pod, Pool: pool, Template: template,
-		LabelDomains: j.Platform.Claims.AllowedLabelDomains(), Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
+		TierName: known.TierName, Tier: known.Tier, TierKnown: known.TierKnown, Tiers: slices.Sorted(maps.Keys(known.Platform.Tiers)),
+		Platform: known.Platform, RuntimeClasses: known.Classes.Existing, UsableClasses: known.Classes.Usable, Effective: pod, Pool: pool, Template: template,
+		LabelDomains: known.Platform.Claims.AllowedLabelDomains(), Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
 	}))
 	findings = append(findings, ofUnmet(defaults.Request{
 		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old, Tier: known.Tier,
@@ -167,7 +170,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 	decision := j.Engine.Evaluate(ctx, engine.Input{
 		ID: q.ID, Operation: q.Operation, Kind: q.Kind, User: q.User, Object: q.Object, OldObject: old,
 		Namespace: known.Namespace, Pod: pod.Pod, PodPath: pod.Path, Template: template, Pool: pool,
-		Tier: tier, TierName: known.TierName, Environment: j.Platform.Environment,
+		Tier: tier, TierName: known.TierName, Environment: known.Platform.Environment,
 		Source: source, Now: now, Native: native, DryRun: q.DryRun,
 	})
 	return Judgement{
@@ -213,7 +216,7 @@ func effectiveOf(q Question, template map[string]any, known Facts) effective.Res
 
 // followProfile shows the Pod with the resolvers of the egress profile under which it
 // will run. A profile that the tier does not allow is told of by validation.
-func (j *Judge) followProfile(pod *effective.Result, q Question, template map[string]any, known Facts) {
+func followProfile(pod *effective.Result, q Question, template map[string]any, known Facts) {
 	asks := q.Object
 	switch {
 	case template != nil:
@@ -221,11 +224,11 @@ func (j *Judge) followProfile(pod *effective.Result, q Question, template map[st
 	case q.Kind != engine.KindSandbox || textAt(q.Object, "metadata", "annotations", keys.SandboxTemplateRef) != "":
 		return // a template's own Pod follows when it is made, and that of a Sandbox made from one did
 	}
-	choice, invalid := isolation.Choose(j.Platform, isolation.Subject{
+	choice, invalid := isolation.Choose(known.Platform, isolation.Subject{
 		TierLabel: known.Namespace.Labels[keys.Tier], Profile: textAt(asks, "metadata", "annotations", keys.EgressProfile),
 	})
 	if invalid == nil {
-		pod.FollowProfile(j.Platform.EgressProfiles[choice.Profile], template)
+		pod.FollowProfile(known.Platform.EgressProfiles[choice.Profile], template)
 	}
 }
 

@@ -57,12 +57,13 @@ func library(t *testing.T) *engine.Engine {
 }
 
 func judgeOf(rules *engine.Engine, tier string) *Judge {
+	platform := &config.Platform{DefaultTier: "open", Tiers: map[string]config.Tier{
+		"open":   {Creates: []string{"Sandbox"}, Egress: config.TierEgress{Profile: "none"}},
+		"closed": {Creates: []string{"SandboxClaim"}, Egress: config.TierEgress{Profile: "none"}},
+	}}
 	return &Judge{
 		Engine: rules, Lookup: world{tier}, Clock: testclock.NewFakePassiveClock(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)),
-		Platform: &config.Platform{DefaultTier: "open", Tiers: map[string]config.Tier{
-			"open":   {Creates: []string{"Sandbox"}, Egress: config.TierEgress{Profile: "none"}},
-			"closed": {Creates: []string{"SandboxClaim"}, Egress: config.TierEgress{Profile: "none"}},
-		}},
+		Current: func() *config.Platform { return platform },
 	}
 }
 
@@ -158,8 +159,8 @@ func TestRulesSeeTheResolversOfTheProfile(t *testing.T) {
 		"a Sandbox that chose for himself": {kind: "Sandbox", object: sandbox(map[string]any{"name": "s"}, map[string]any{"dnsPolicy": "Default"})},
 	}
 	j := judgeOf(nil, "open")
-	j.Platform.EgressProfiles = map[string]config.EgressProfile{"none": {}, "own": {Nameservers: []string{"192.0.2.53"}}}
-	j.Platform.Tiers["open"] = config.Tier{Egress: config.TierEgress{Profile: "own", Allowed: []string{"none"}}}
+	j.Current().EgressProfiles = map[string]config.EgressProfile{"none": {}, "own": {Nameservers: []string{"192.0.2.53"}}}
+	j.Current().Tiers["open"] = config.Tier{Egress: config.TierEgress{Profile: "own", Allowed: []string{"none"}}}
 	facts, err := j.Facts(t.Context(), "team")
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +169,7 @@ func TestRulesSeeTheResolversOfTheProfile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := Question{Kind: tc.kind, Object: tc.object}
 			pod := effectiveOf(q, tc.template, facts)
-			j.followProfile(&pod, q, tc.template, facts)
+			followProfile(&pod, q, tc.template, facts)
 			spec, _ := pod.Pod["spec"].(map[string]any)
 			dns, _ := spec["dnsConfig"].(map[string]any)
 			if diff := cmp.Diff(tc.want, dns["nameservers"]); diff != "" {
@@ -182,7 +183,7 @@ func TestRulesSeeTheResolversOfTheProfile(t *testing.T) {
 func TestAClassWhoseNodesComeNeedsNone(t *testing.T) {
 	j := judgeOf(nil, "open")
 	j.Lookup = nodeless{}
-	j.Platform.RuntimeClassesFromZero = []string{"kata", "wasm"}
+	j.Current().RuntimeClassesFromZero = []string{"kata", "wasm"}
 	facts, err := j.Facts(t.Context(), "team")
 	if err != nil {
 		t.Fatal(err)

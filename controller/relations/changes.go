@@ -6,9 +6,11 @@ package relations
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 )
 
@@ -22,6 +24,16 @@ func TierChanged() predicate.Predicate {
 			return e.ObjectOld.GetLabels()[keys.Tier] != e.ObjectNew.GetLabels()[keys.Tier]
 		},
 	}
+}
+
+// UsabilityChanged says whether a template may be used and might not before, or the other
+// way round: that depends on its tier and on Services too, not on its spec alone.
+func UsabilityChanged(before, after client.Object) bool {
+	refused := func(object client.Object) bool {
+		template, isTemplate := object.(*extensionsv1beta1.SandboxTemplate)
+		return isTemplate && meta.IsStatusConditionFalse(template.Status.Conditions, extensionsv1beta1.TemplateConditionReady)
+	}
+	return refused(before) != refused(after)
 }
 
 // SameCondition says whether a condition says the same in both lists, whenever it

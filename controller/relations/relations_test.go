@@ -46,6 +46,35 @@ func TestPoolTakesOnlyAControllerOfThatGroupAndKind(t *testing.T) {
 	}
 }
 
+// What a template may be used for hangs on more than its spec; what it was before it was
+// looked at first is no news.
+func TestUsabilityChanged(t *testing.T) {
+	of := func(status metav1.ConditionStatus) *extensionsv1beta1.SandboxTemplate {
+		template := &extensionsv1beta1.SandboxTemplate{}
+		if status != "" {
+			template.Status.Conditions = []metav1.Condition{{Type: extensionsv1beta1.TemplateConditionReady, Status: status}}
+		}
+		return template
+	}
+	cases := map[string]struct {
+		before, after metav1.ConditionStatus
+		want          bool
+	}{
+		"usable from the start":   {"", metav1.ConditionTrue, false},
+		"unusable from the start": {"", metav1.ConditionFalse, true},
+		"usable again":            {metav1.ConditionFalse, metav1.ConditionTrue, true},
+		"no longer usable":        {metav1.ConditionTrue, metav1.ConditionFalse, true},
+		"still unusable":          {metav1.ConditionFalse, metav1.ConditionFalse, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := relations.UsabilityChanged(of(tc.before), of(tc.after)); got != tc.want {
+				t.Errorf("UsabilityChanged() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestSameCondition(t *testing.T) {
 	one := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Waiting", Message: "for a node"}
 	later := one

@@ -21,6 +21,9 @@
 // objects from Kubernetes 1.33 on. Older ones are asked for once, at the start; until the
 // next one, the configured ranges alone are closed.
 //
+// 2026-11-30: The webhook follows Services alone, and none when no profile names one: what a
+// ceiling opens hangs on them, and the addresses of the cluster count for nothing there.
+//
 // 2026-11-29: A Service that cannot be resolved opens nothing and is told of, in the log
 // and by a metric, instead of keeping the controller from starting: Services come and go
 // while it runs.

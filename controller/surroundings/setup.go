@@ -33,6 +33,10 @@ const controllerName = "surroundings"
 // rest from a small one of its own. Replicas on stand-by follow too, so that one that
 // takes over knows.
 func (w *Watcher) SetUp(mgr ctrl.Manager) error {
+	named := isolation.NamedServices(w.base)
+	if w.servicesOnly && len(named) == 0 {
+		return nil
+	}
 	others, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(), ByObject: w.watched(),
 	})
@@ -43,12 +47,14 @@ func (w *Watcher) SetUp(mgr ctrl.Manager) error {
 		return fmt.Errorf("start a cache of the surroundings: %w", err)
 	}
 	w.readers = Readers{Nodes: mgr.GetCache(), Others: others}
-	build := ctrl.NewControllerManagedBy(mgr).Named(controllerName).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return all }),
-			builder.WithPredicates(moved())).
-		WatchesRawSource(source.Kind(others, &discoveryv1.EndpointSlice{}, toAll[*discoveryv1.EndpointSlice]())).
-		WithOptions(controller.Options{NeedLeaderElection: new(false)})
-	if len(isolation.NamedServices(w.base)) > 0 {
+	build := ctrl.NewControllerManagedBy(mgr).Named(controllerName).WithOptions(controller.Options{NeedLeaderElection: new(false)})
+	if !w.servicesOnly {
+		build = build.
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return all }),
+				builder.WithPredicates(moved())).
+			WatchesRawSource(source.Kind(others, &discoveryv1.EndpointSlice{}, toAll[*discoveryv1.EndpointSlice]()))
+	}
+	if len(named) > 0 {
 		build = build.WatchesRawSource(source.Kind(others, &corev1.Service{}, toAll[*corev1.Service]()))
 	}
 	if w.serviceRanges != "" {
@@ -76,10 +82,11 @@ func (w *Watcher) serviceRangeObject() *unstructured.Unstructured {
 // watched are the apiserver's EndpointSlices and the Services of the namespaces that
 // profiles name.
 func (w *Watcher) watched() map[client.Object]cache.ByObject {
-	watched := map[client.Object]cache.ByObject{
-		&discoveryv1.EndpointSlice{}: {Namespaces: map[string]cache.Config{metav1.NamespaceDefault: {
+	watched := map[client.Object]cache.ByObject{}
+	if !w.servicesOnly {
+		watched[&discoveryv1.EndpointSlice{}] = cache.ByObject{Namespaces: map[string]cache.Config{metav1.NamespaceDefault: {
 			LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: apiserverService}),
-		}}},
+		}}}
 	}
 	namespaces := map[string]cache.Config{}
 	for _, service := range isolation.NamedServices(w.base) {

@@ -39,6 +39,8 @@ type Readers struct {
 type Watcher struct {
 	base    *config.Platform
 	readers Readers
+	// servicesOnly leaves the addresses of the cluster alone.
+	servicesOnly bool
 	// serviceRanges is the version in which the apiserver serves the ranges of Services;
 	// empty for one that does not.
 	serviceRanges string
@@ -52,13 +54,7 @@ type Watcher struct {
 // New makes a Watcher of a configuration, which knows what live says until its own
 // readers are asked, and registers its metric.
 func New(ctx context.Context, base *config.Platform, live client.Reader, registry prometheus.Registerer) (*Watcher, error) {
-	w := &Watcher{
-		base: base, readers: Readers{Nodes: live, Others: live},
-		unresolved: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "agent_sandbox_unresolved_egress_services",
-			Help: "Services that an egress profile names and that open nothing; the log says why.",
-		}, []string{"profile", "service_namespace", "service"}),
-	}
+	w := newWatcher(base, live)
 	if err := registry.Register(w.unresolved); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
@@ -68,6 +64,26 @@ func New(ctx context.Context, base *config.Platform, live client.Reader, registr
 	}
 	_, err = w.Reconcile(ctx, reconcile.Request{})
 	return w, err
+}
+
+// OfServices makes a Watcher that knows what Services are, and nothing of the addresses of
+// the cluster: for those who judge what a tier may open, where these count for nothing. The
+// metric stays that of the controllers.
+func OfServices(ctx context.Context, base *config.Platform, live client.Reader) (*Watcher, error) {
+	w := newWatcher(base, live)
+	w.servicesOnly = true
+	_, err := w.Reconcile(ctx, reconcile.Request{})
+	return w, err
+}
+
+func newWatcher(base *config.Platform, live client.Reader) *Watcher {
+	return &Watcher{
+		base: base, readers: Readers{Nodes: live, Others: live},
+		unresolved: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "agent_sandbox_unresolved_egress_services",
+			Help: "Services that an egress profile names and that open nothing; the log says why.",
+		}, []string{"profile", "service_namespace", "service"}),
+	}
 }
 
 // Platform is the configuration with what the network is now. It must not be changed.
@@ -118,21 +134,12 @@ func (w *Watcher) tell(ctx context.Context, gaps []isolation.Gap) {
 
 func (w *Watcher) gather(ctx context.Context) (isolation.Network, error) {
 	network := isolation.Network{Services: map[types.NamespacedName]*corev1.Service{}}
-	var nodes corev1.NodeList
-	if err := w.readers.Nodes.List(ctx, &nodes); err != nil {
-		return network, fmt.Errorf("list nodes: %w", err)
+	if !w.servicesOnly {
+		var err error
+		if network.Ranges, err = w.gatherRanges(ctx); err != nil {
+			return network, err
+		}
 	}
-	var endpoints discoveryv1.EndpointSliceList
-	err := w.readers.Others.List(ctx, &endpoints, client.InNamespace(metav1.NamespaceDefault),
-		client.MatchingLabels{discoveryv1.LabelServiceName: apiserverService})
-	if err != nil {
-		return network, fmt.Errorf("find the apiserver's addresses: %w", err)
-	}
-	services, err := listServiceRanges(ctx, w.readers.Others, w.serviceRanges)
-	if err != nil {
-		return network, err
-	}
-	network.Ranges = append(rangesOf(nodes.Items, endpoints.Items), services...)
 	for _, key := range isolation.NamedServices(w.base) {
 		service := &corev1.Service{}
 		switch err := w.readers.Others.Get(ctx, key, service); {
@@ -143,6 +150,21 @@ func (w *Watcher) gather(ctx context.Context) (isolation.Network, error) {
 		}
 	}
 	return network, nil
+}
+
+func (w *Watcher) gatherRanges(ctx context.Context) ([]netip.Prefix, error) {
+	var nodes corev1.NodeList
+	if err := w.readers.Nodes.List(ctx, &nodes); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	var endpoints discoveryv1.EndpointSliceList
+	err := w.readers.Others.List(ctx, &endpoints, client.InNamespace(metav1.NamespaceDefault),
+		client.MatchingLabels{discoveryv1.LabelServiceName: apiserverService})
+	if err != nil {
+		return nil, fmt.Errorf("find the apiserver's addresses: %w", err)
+	}
+	services, err := listServiceRanges(ctx, w.readers.Others, w.serviceRanges)
+	return append(rangesOf(nodes.Items, endpoints.Items), services...), err
 }
 
 // apiserverService is the Service of the apiserver, in the namespace default.

@@ -165,6 +165,29 @@ func number(t *testing.T, registry *prometheus.Registry) int {
 	return 0
 }
 
+// Who judges by Services needs no right to look at anything else.
+func TestServicesAloneAreReadWhereNothingElseIsAskedFor(t *testing.T) {
+	base := &config.Platform{EgressProfiles: map[string]config.EgressProfile{
+		"git": {Rules: []config.EgressRule{{Services: []config.EgressService{{Namespace: "tools", Name: "git"}}}}},
+	}}
+	world := fake.NewClientBuilder().WithObjects(service(map[string]string{"app": "git"})).
+		WithInterceptorFuncs(interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+			t.Errorf("%T is listed", list)
+			return nil
+		}}).Build()
+	watcher, err := OfServices(t.Context(), base, world)
+	must(t, err)
+	if rules := watcher.Platform().EgressProfiles["git"].Rules; len(rules) != 1 || rules[0].PodSelector.MatchLabels["app"] != "git" {
+		t.Errorf("the rules are %+v, want the Pods behind the Service", rules)
+	}
+	must(t, world.Delete(t.Context(), service(nil)))
+	_, err = watcher.Reconcile(t.Context(), reconcile.Request{})
+	must(t, err)
+	if profile := watcher.Platform().EgressProfiles["git"]; len(profile.Rules) != 0 || len(profile.Unresolved) != 1 {
+		t.Errorf("the profile is %+v, want one Service that opens nothing", profile)
+	}
+}
+
 // A follower that does not look is told once, and nobody waits for it.
 func TestAFollowerThatDoesNotLookHoldsNobodyUp(t *testing.T) {
 	ctx := t.Context()

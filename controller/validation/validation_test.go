@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/effective"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/validation"
 )
 
@@ -227,6 +228,16 @@ func TestTier(t *testing.T) {
 			with(creation("SandboxTemplate", own), ceiling),
 			[]string{`egress-ceiling: spec.networkPolicy.egress[0].to[1] (10.0.0.0/8): it covers 10.0.0.0: egress of tier "standard" goes no further ` +
 				`than profile "public": leave that out by except, or narrow the range. Fix: Or ask the platform team for a namespace of another tier.`},
+		},
+		"own rules beyond a ceiling whose Service is not there": {
+			with(creation("SandboxTemplate", strings.Replace(own, `, {"ipBlock": {"cidr": "10.0.0.0/8"}}`, "", 1)), func(in *validation.Input) {
+				ceiling(in)
+				in.Platform.EgressProfiles["public"] = config.EgressProfile{Rules: []config.EgressRule{{Services: []config.EgressService{{Namespace: "tools", Name: "git"}}}}}
+				in.Platform, _ = isolation.Resolve(in.Platform, isolation.Network{})
+			}),
+			[]string{`egress-ceiling: spec.networkPolicy.egress[0].to[0] (198.51.100.0/24): it covers 198.51.100.0: egress of tier "standard" goes no further ` +
+				`than profile "public" (Service tools/git opens nothing: there is no such Service: create it, or remove it from the profile): ` +
+				`leave that out by except, or narrow the range. Fix: Or ask the platform team for a namespace of another tier.`},
 		},
 		"own rules beyond the ceiling, unmanaged": {
 			with(creation("SandboxTemplate", strings.Replace(own, `"networkPolicy"`, `"networkPolicyManagement": "Unmanaged", "networkPolicy"`, 1)), ceiling), nil,

@@ -41,8 +41,9 @@ const (
 
 // Settings are what the platform engineer decides for the pool controller.
 type Settings struct {
-	// Platform is the platform configuration.
-	Platform *config.Platform
+	// Current is the platform configuration with what the network of the cluster is now, as
+	// isolation.Resolve makes it.
+	Current func() *config.Platform
 	// ConcurrentWorkers is how many pools are worked on at once.
 	ConcurrentWorkers int
 	// Refill bounds how fast pools make members.

@@ -40,7 +40,10 @@ func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, apiserver.Options{NoFsyn
 type environment struct {
 	*apiserver.Environment
 
-	settings   Settings
+	settings Settings
+	// changed tells the controller of templates that what the settings say of the platform
+	// is something else.
+	changed    chan event.GenericEvent
 	reconciler *Reconciler
 	stop       func()
 }
@@ -48,9 +51,9 @@ type environment struct {
 func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	t.Helper()
 	e := &environment{
-		Environment: server.NewEnvironment(t),
+		Environment: server.NewEnvironment(t), changed: make(chan event.GenericEvent),
 		settings: Settings{
-			Platform: apiserver.Platform(), ConcurrentWorkers: 1, Refill: Refill{MaxBatch: 300},
+			Current: apiserver.Platform, ConcurrentWorkers: 1, Refill: Refill{MaxBatch: 300},
 			Yield:          Yield{ToBindings: time.Second, ToColdStarts: 10 * time.Second, ColdStartAfter: 2 * time.Second},
 			ReadinessGrace: 5 * time.Minute, UnschedulableRecheck: time.Minute, SafeToEvict: true,
 		},
@@ -63,7 +66,7 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Run(apiserver.Setup{Add: setUpOthers, ByObject: byObject, Undisturbed: true})
+	e.Run(apiserver.Setup{Add: e.setUpOthers, ByObject: byObject, Undisturbed: true})
 	e.start()
 	return e
 }
@@ -79,11 +82,11 @@ func (e *environment) start() {
 	})
 }
 
-func setUpOthers(ctx context.Context, mgr ctrl.Manager) error {
+func (e *environment) setUpOthers(ctx context.Context, mgr ctrl.Manager) error {
 	pods := sandbox.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), clock.RealClock{},
-		sandbox.Settings{Platform: apiserver.Platform(), Current: apiserver.Platform, ClusterDomain: "cluster.local", ConcurrentWorkers: 10})
+		sandbox.Settings{Platform: e.settings.Current(), Current: e.settings.Current, ClusterDomain: "cluster.local", ConcurrentWorkers: 10})
 	templates := template.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), clock.RealClock{},
-		template.Settings{Current: apiserver.Platform, Changed: make(chan event.GenericEvent), ConcurrentWorkers: 1})
+		template.Settings{Current: e.settings.Current, Changed: e.changed, ConcurrentWorkers: 1})
 	return errors.Join(pods.SetupWithManager(ctx, mgr), templates.SetupWithManager(ctx, mgr))
 }
 

@@ -231,7 +231,7 @@ func (r *Reconciler) gatherTemplate(ctx context.Context, s *scope) error {
 // template that may not be used here is no error: the status says so.
 func (r *Reconciler) useTemplate(s *scope) error {
 	var opts blueprint.Options
-	opts, s.invalid = blueprint.OptionsFor(r.settings.Platform, s.tierLabel, s.template)
+	opts, s.invalid = blueprint.OptionsFor(r.settings.Current(), s.tierLabel, s.template)
 	if !s.usable() {
 		return nil
 	}

@@ -15,12 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -380,13 +382,52 @@ func TestQuotaAndPolicyAreSaidInTheirOwnWords(t *testing.T) {
 	})
 }
 
+// A template that opens more than the ceiling is not used, until the Service comes that the
+// ceiling names.
+func TestPoolIsWokenByATemplateThatMayBeUsedNow(t *testing.T) {
+	t.Parallel()
+	var platform atomic.Pointer[config.Platform]
+	bounded := func(ceiling config.EgressProfile) {
+		p := apiserver.Platform()
+		tier := p.Tiers["standard"]
+		tier.Egress.Ceiling, p.EgressProfiles["bound"] = "bound", ceiling
+		p.Tiers["standard"] = tier
+		platform.Store(p)
+	}
+	bounded(config.EgressProfile{Unresolved: []string{"Service tools/git opens nothing"}})
+	e := newEnvironment(t, func(e *environment) { e.settings.Current = platform.Load })
+	template := makeTemplate()
+	pods := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "git"}}}
+	template.Spec.NetworkPolicy = &extensionsv1beta1.NetworkPolicySpec{
+		Egress: []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{pods}}},
+	}
+	e.Create(template, makePool(1))
+	e.saysProgressing(reasonPolicyDenied)
+	e.Eventually("the template says what it waits for", func() error {
+		e.Get(template.Name, template)
+		ready := meta.FindStatusCondition(template.Status.Conditions, extensionsv1beta1.TemplateConditionReady)
+		if ready == nil || !strings.Contains(ready.Message, "Service tools/git opens nothing") {
+			return fmt.Errorf("it is %+v", ready)
+		}
+		return nil
+	})
+	bounded(config.EgressProfile{Rules: []config.EgressRule{{PodSelector: pods.PodSelector}}})
+	e.changed <- event.GenericEvent{Object: &metav1.PartialObjectMetadata{}}
+	e.Eventually("the pool makes its member", func() error {
+		if got := len(e.members()); got != 1 {
+			return fmt.Errorf("it has %d", got)
+		}
+		return nil
+	})
+}
+
 func TestPoolIsWokenByTheTierOfItsNamespace(t *testing.T) {
 	t.Parallel()
 	platform := apiserver.Platform()
 	wide := platform.Tiers["standard"]
 	wide.Egress.Allowed = append(wide.Egress.Allowed, "wide")
 	platform.Tiers["trusted"], platform.EgressProfiles["wide"] = wide, config.EgressProfile{Internet: true}
-	e := newEnvironment(t, func(e *environment) { e.settings.Platform = platform })
+	e := newEnvironment(t, func(e *environment) { e.settings.Current = func() *config.Platform { return platform } })
 	template := makeTemplate()
 	template.Annotations = map[string]string{keys.EgressProfile: "wide"}
 	e.Create(template, makePool(1))

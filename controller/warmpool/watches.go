@@ -55,7 +55,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		For(&extensionsv1beta1.SandboxWarmPool{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&agentsv1beta1.Sandbox{}, r.sandboxEvents()).
 		Watches(&extensionsv1beta1.SandboxTemplate{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfTemplate),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, usabilityChanged()))).
 		Watches(&extensionsv1beta1.SandboxClaim{}, r.claimEvents()).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfNamespace), builder.WithPredicates(relations.TierChanged())).
 		WatchesRawSource(r.waker.Source()).
@@ -65,6 +65,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		return fmt.Errorf("set up the pool controller: %w", err)
 	}
 	return nil
+}
+
+func usabilityChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return relations.UsabilityChanged(e.ObjectOld, e.ObjectNew) }}
 }
 
 // declareIndexes must run before the cache starts.

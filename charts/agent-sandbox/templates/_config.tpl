@@ -21,6 +21,21 @@ is what the two rules allow, so that the controller gives a Pod to what they adm
 {{- end -}}
 
 {{/*
+"yes" when a rule of an egress profile names Services.
+*/}}
+{{- define "agent-sandbox.namesServices" -}}
+{{- $named := "no" -}}
+{{- range .Values.platform.egressProfiles -}}
+{{- range .rules -}}
+{{- if .services -}}
+{{- $named = "yes" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $named -}}
+{{- end -}}
+
+{{/*
 The parameters of the rule dns: the resolvers that egress profiles set are allowed besides
 those that it allows anyway. Call with (dict "root" $ "parameters" P).
 */}}

@@ -26,6 +26,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -74,7 +75,7 @@ func (o *AuditOptions) validate(refuse func(name string, value any, remedy strin
 
 // setUpAudit adds the policies and the audit to the manager; nil when there are no
 // policies.
-func setUpAudit(ctx context.Context, mgr ctrl.Manager, options AuditOptions, platform *config.Platform) (*audit.Auditor, error) {
+func setUpAudit(ctx context.Context, mgr ctrl.Manager, options AuditOptions, network *surroundings.Watcher) (*audit.Auditor, error) {
 	if options.PolicyNamespace == "" {
 		return nil, nil
 	}
@@ -83,7 +84,7 @@ func setUpAudit(ctx context.Context, mgr ctrl.Manager, options AuditOptions, pla
 	if err != nil {
 		return nil, fmt.Errorf("make the policy engine: %w", err)
 	}
-	auditor, err := newAuditor(mgr, options, platform, rules)
+	auditor, err := newAuditor(mgr, options, network, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func setUpAudit(ctx context.Context, mgr ctrl.Manager, options AuditOptions, pla
 	return auditor, auditor.SetupWithManager(ctx, mgr, metrics.Registry)
 }
 
-func newAuditor(mgr ctrl.Manager, options AuditOptions, platform *config.Platform, rules *engine.Engine) (*audit.Auditor, error) {
+func newAuditor(mgr ctrl.Manager, options AuditOptions, network *surroundings.Watcher, rules *engine.Engine) (*audit.Auditor, error) {
 	discover, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("make the discovery client: %w", err)
@@ -135,7 +136,7 @@ func newAuditor(mgr ctrl.Manager, options AuditOptions, platform *config.Platfor
 		return nil, fmt.Errorf("make a client for reports: %w", err)
 	}
 	return audit.New(mgr.GetClient(), writer, rules, clock.RealClock{}, audit.Settings{
-		Platform: platform, Judged: judged, Interval: options.Interval, CPUShare: options.CPUShare, Reports: options.Reports,
+		Current: network.Platform, Changed: network.Follow(), Judged: judged, Interval: options.Interval, CPUShare: options.CPUShare, Reports: options.Reports,
 		RelaxedServiceNames: relaxed,
 	}), nil
 }

@@ -58,7 +58,7 @@ func (o *ClaimOptions) validate(refuse func(name string, value any, remedy strin
 func setUpClaims(mgr ctrl.Manager, options ClaimOptions, common shared) error {
 	reconciler := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		claim.Settings{
-			Platform:          common.platform,
+			Current:           common.network.Platform,
 			Verdicts:          common.verdicts,
 			ConcurrentWorkers: options.ConcurrentWorkers,
 			ColdStartAfter:    options.ColdStartAfter,

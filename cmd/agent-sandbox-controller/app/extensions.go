@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/audit"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
@@ -19,7 +18,6 @@ import (
 
 // shared is what the controllers have in common besides the manager.
 type shared struct {
-	platform *config.Platform
 	network  *surroundings.Watcher
 	policies cache.Cache
 	tracer   tracing.Tracer
@@ -34,7 +32,7 @@ func setUpExtensions(ctx context.Context, mgr ctrl.Manager, options Options, com
 	if err := relations.Declare(ctx, mgr.GetFieldIndexer(), relations.OfExtensions()...); err != nil {
 		return nil, err
 	}
-	auditor, err := setUpAudit(ctx, mgr, options.Audit, common.platform)
+	auditor, err := setUpAudit(ctx, mgr, options.Audit, common.network)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	}
 	var exposed func(string, []exposure.Finding)
 	if options.Extensions {
-		auditor, err := setUpExtensions(ctx, mgr, options, shared{platform: platform, network: network, policies: policies, tracer: tracer})
+		auditor, err := setUpExtensions(ctx, mgr, options, shared{network: network, policies: policies, tracer: tracer})
 		if err != nil {
 			return nil, err
 		}

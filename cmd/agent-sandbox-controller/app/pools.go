@@ -98,7 +98,7 @@ func setUpTemplates(ctx context.Context, mgr ctrl.Manager, options PoolOptions, 
 func setUpPools(ctx context.Context, mgr ctrl.Manager, options PoolOptions, common shared) error {
 	reconciler := warmpool.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		warmpool.Settings{
-			Platform:             common.platform,
+			Current:              common.network.Platform,
 			Verdicts:             common.verdicts,
 			ConcurrentWorkers:    options.PoolWorkers,
 			Refill:               options.Refill,

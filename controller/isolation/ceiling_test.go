@@ -160,7 +160,7 @@ func TestATemplateBeyondTheCeilingIsNotChosen(t *testing.T) {
 }
 
 func TestAPolicyOfOthersThatReopensIsFound(t *testing.T) {
-	pod := map[string]string{"app": "web", keys.Sandbox: "true"}
+	pod := map[string]string{"app": "web", keys.Sandbox: "true", keys.EgressProfile: "public"}
 	policy := func(name, spec string) networkingv1.NetworkPolicy {
 		var p networkingv1.NetworkPolicy
 		if err := yaml.UnmarshalStrict([]byte("metadata: {name: "+name+"}\nspec: "+spec), &p); err != nil {
@@ -169,8 +169,10 @@ func TestAPolicyOfOthersThatReopensIsFound(t *testing.T) {
 		return p
 	}
 	const wide = "egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]"
-	ours := policy("agent-sandbox-egress-public", "{podSelector: {}, "+wide+"}")
+	ours := policy("agent-sandbox-egress-public", "{podSelector: {matchLabels: {"+keys.Sandbox+": 'true', "+keys.EgressProfile+": public}}, "+wide+"}")
 	ours.Labels = map[string]string{keys.ManagedBy: isolation.Manager}
+	forged := policy("agent-sandbox-egress-none", "{podSelector: {}, "+wide+"}")
+	forged.Labels = ours.Labels
 	harmless := policy("harmless", "{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 192.0.2.0/24}}]}]}")
 	cases := map[string]struct {
 		policies []networkingv1.NetworkPolicy
@@ -181,6 +183,7 @@ func TestAPolicyOfOthersThatReopensIsFound(t *testing.T) {
 	}{
 		"none":                            {ceiling: "public"},
 		"one of ours":                     {policies: []networkingv1.NetworkPolicy{ours}, ceiling: "public"},
+		"one like ours, for other Pods":   {policies: []networkingv1.NetworkPolicy{forged}, ceiling: "public", want: "agent-sandbox-egress-none", beyond: "10.0.0.0/8"},
 		"one below the ceiling":           {policies: []networkingv1.NetworkPolicy{harmless}, ceiling: "public"},
 		"one for other Pods":              {policies: []networkingv1.NetworkPolicy{policy("p", "{podSelector: {matchLabels: {app: db}}, "+wide+"}")}, ceiling: "public"},
 		"one that spares Sandboxes":       {policies: []networkingv1.NetworkPolicy{policy("p", "{podSelector: {matchExpressions: [{key: "+keys.Sandbox+", operator: DoesNotExist}]}, "+wide+"}")}, ceiling: "public"},

@@ -63,4 +63,11 @@
 // and Services change, as the others are: its labels record the profile and who may
 // connect. A template's own rules do not depend on these, and stay; should its tier become
 // stricter, its egress is closed for good, since nobody knows the rules any more.
+//
+// 2026-11-30: A policy of ours is known by our label, its name and what it selects: with one
+// of our names and another selector it would open other Pods and be counted as ours. What one
+// of them opens is made again, needed or not, so that it hides nothing. Where the configuration
+// and the template do not say any more what that was, as of a template with rules of its own
+// that has gone, a label has a hash of it, and rules that are others are closed. The rules of a
+// profile that went from the configuration are the exception: they stay, and are not checked.
 package isolation

@@ -8,47 +8,51 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
-// Whoever wrote our label on a policy of his own, before anything kept him from it, is told
-// of like everybody else.
-func TestOursAreThePoliciesWithOurNames(t *testing.T) {
-	cases := map[string]struct {
-		name, template string
-		ours           bool
-	}{
-		"the floor":                            {isolation.FloorName, "", true},
-		"the way in for the namespace":         {isolation.NamespaceIngressName, "", true},
-		"a profile's":                          {isolation.ProfileName("public"), "", true},
-		"a template's":                         {isolation.TemplateName("python"), "python", true},
-		"one with the label alone":             {"mine", "", false},
-		"one named like a template's":          {isolation.TemplateName("python"), "", false},
-		"one that bears another template":      {isolation.TemplateName("python"), "ruby", false},
-		"a template's, named like a profile's": {isolation.TemplateName(isolation.ProfileName("public")), "", false},
+// Whoever wrote our label and one of our names on a policy of his own, before anything kept
+// him from it, or has changed what one of ours selects, is told of like everybody else.
+func TestOursAreThePoliciesWithOurNamesThatSelectWhatTheseHaveTo(t *testing.T) {
+	template := isolation.Template(makeTemplate("python", nil), isolation.Choice{Profile: "public"}, platform())
+	ours := map[string]*networkingv1.NetworkPolicy{
+		"the floor": isolation.Floor("team-a"), "the way in for the namespace": isolation.NamespaceIngress("team-a"),
+		"a profile's": isolation.Profile("team-a", "public", platform()), "a template's": template,
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			policy := tenants(t, "{podSelector: {}, policyTypes: [Egress], egress: [{}]}")
-			policy.Name, policy.Labels = tc.name, map[string]string{keys.ManagedBy: isolation.Manager}
-			if tc.template != "" {
-				policy.Labels[keys.Template] = keys.TemplateKey(tc.template)
+	widened := metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpDoesNotExist}
+	others := map[string]func(*networkingv1.NetworkPolicy){
+		"without the label":       func(p *networkingv1.NetworkPolicy) { p.Labels[keys.ManagedBy] = "somebody" },
+		"with another name":       func(p *networkingv1.NetworkPolicy) { p.Name = "mine" },
+		"named like a template's": func(p *networkingv1.NetworkPolicy) { p.Name = isolation.TemplateName("ruby") },
+		"named like a profile's":  func(p *networkingv1.NetworkPolicy) { p.Name = isolation.ProfileName("another") },
+		"for every Pod":           func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector = metav1.LabelSelector{} },
+		"for Pods of its own":     func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector.MatchLabels = map[string]string{"app": "x"} },
+		"for fewer Pods":          func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector.MatchLabels["app"] = "x" },
+		"for fewer, by an expression": func(p *networkingv1.NetworkPolicy) {
+			p.Spec.PodSelector.MatchExpressions = []metav1.LabelSelectorRequirement{widened}
+		},
+		"that bears another template ": func(p *networkingv1.NetworkPolicy) { p.Labels[keys.Template] = keys.TemplateKey("ruby") },
+	}
+	for name, policy := range ours {
+		if !isolation.Ours(policy) {
+			t.Errorf("%s is not taken for ours", name)
+		}
+		for what, edit := range others {
+			theirs := policy.DeepCopy()
+			edit(theirs)
+			if isolation.Ours(theirs) {
+				t.Errorf("%s %s is taken for ours", name, what)
 			}
-			if got := isolation.Ours(&policy); got != tc.ours {
-				t.Errorf("Ours() = %t", got)
-			}
-			holes := isolation.Holes(map[string]string{keys.Sandbox: "true"}, []networkingv1.NetworkPolicy{policy})
-			if (len(holes) == 0) != tc.ours {
-				t.Errorf("its holes are %v", holes)
-			}
-			policy.Labels[keys.ManagedBy] = "somebody"
-			if isolation.Ours(&policy) {
-				t.Error("it is taken for ours without the label")
-			}
-		})
+		}
+	}
+	forged := isolation.Profile("team-a", "unused", platform())
+	forged.Spec.PodSelector, forged.Spec.Egress = metav1.LabelSelector{}, []networkingv1.NetworkPolicyEgressRule{{}}
+	if holes := isolation.Holes(map[string]string{keys.Sandbox: "true"}, []networkingv1.NetworkPolicy{*forged}); len(holes) == 0 {
+		t.Error("the policy of a profile that opens everything for other Pods makes no hole")
 	}
 }
 

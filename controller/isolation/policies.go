@@ -50,17 +50,38 @@ func Policies(namespace string, c Choice, p *config.Platform) []*networkingv1.Ne
 	return policies
 }
 
-// Ours says whether a policy is one of this package. The label alone does not: whoever wrote
-// it before the cluster guarded it would pass for the controllers, under a name that none of
-// them looks at.
+// Ours says whether a policy is one of this package, by our label, its name, and that it
+// selects what one of that name has to. The label alone does not say so: whoever wrote it
+// before the cluster guarded it would pass for the controllers, under a name that none of
+// them looks at. With the name of an idle one he would open other Pods than those for which
+// the controllers make it what it has to be.
 func Ours(policy *networkingv1.NetworkPolicy) bool {
-	if policy.Labels[keys.ManagedBy] != Manager {
+	if policy.Labels[keys.ManagedBy] != Manager || len(policy.Spec.PodSelector.MatchExpressions) > 0 {
 		return false
 	}
-	if template, is := strings.CutSuffix(policy.Name, templateSuffix); is {
-		return policy.Labels[keys.Template] == keys.TemplateKey(template)
+	selected := selectedBy(policy.Name)
+	return selected != nil && maps.Equal(selected, policy.Spec.PodSelector.MatchLabels) &&
+		policy.Labels[keys.Template] == selected[keys.Template]
+}
+
+// selectedBy are the labels that the policy of ours with that name selects; nil for the name
+// of another's.
+func selectedBy(name string) map[string]string {
+	if template, is := strings.CutSuffix(name, templateSuffix); is {
+		return map[string]string{keys.SandboxTemplateRefHash: keys.NameHash(template), keys.Template: keys.TemplateKey(template)}
 	}
-	return policy.Name == FloorName || policy.Name == NamespaceIngressName || strings.HasPrefix(policy.Name, profilePrefix)
+	selected := map[string]string{keys.Sandbox: "true"}
+	profile, isProfile := strings.CutPrefix(name, profilePrefix)
+	switch {
+	case name == FloorName:
+	case name == NamespaceIngressName:
+		selected[keys.Ingress] = string(IngressNamespace)
+	case isProfile:
+		selected[keys.EgressProfile] = profile
+	default:
+		return nil
+	}
+	return selected
 }
 
 // Shared is the policy of that name, among those that serve every Sandbox of a
@@ -116,14 +137,13 @@ func Selecting(namespace string, podLabels map[string]string, p *config.Platform
 
 // Floor denies every Pod of a Sandbox everything.
 func Floor(namespace string) *networkingv1.NetworkPolicy {
-	return policy(namespace, FloorName, nil, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
+	return policy(namespace, FloorName, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
 }
 
 // Profile opens what the egress profile of that name allows, and the way in for the
 // router. A profile that the configuration does not have opens nothing.
 func Profile(namespace, name string, p *config.Platform) *networkingv1.NetworkPolicy {
-	np := policy(namespace, ProfileName(name), map[string]string{keys.EgressProfile: name},
-		networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
+	np := policy(namespace, ProfileName(name), networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
 	np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{
 		{From: []networkingv1.NetworkPolicyPeer{podsOf(p.Router)}},
 	}
@@ -134,15 +154,12 @@ func Profile(namespace, name string, p *config.Platform) *networkingv1.NetworkPo
 // NamespaceIngress lets the Pods of the namespace connect to the Sandboxes whose
 // Choice says so.
 func NamespaceIngress(namespace string) *networkingv1.NetworkPolicy {
-	np := policy(namespace, NamespaceIngressName, map[string]string{keys.Ingress: string(IngressNamespace)},
-		networkingv1.PolicyTypeIngress)
+	np := policy(namespace, NamespaceIngressName, networkingv1.PolicyTypeIngress)
 	np.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{fromNamespace()}
 	return np
 }
 
-func policy(namespace, name string, selects map[string]string, types ...networkingv1.PolicyType) *networkingv1.NetworkPolicy {
-	labels := map[string]string{keys.Sandbox: "true"}
-	maps.Copy(labels, selects)
+func policy(namespace, name string, types ...networkingv1.PolicyType) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace,
@@ -150,7 +167,7 @@ func policy(namespace, name string, selects map[string]string, types ...networki
 			Labels:    map[string]string{keys.ManagedBy: Manager},
 		},
 		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: labels},
+			PodSelector: metav1.LabelSelector{MatchLabels: selectedBy(name)},
 			PolicyTypes: types,
 		},
 	}

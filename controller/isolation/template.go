@@ -4,6 +4,8 @@
 package isolation
 
 import (
+	"encoding/json"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,18 +42,14 @@ func Managed(template *extensionsv1beta1.SandboxTemplate) bool {
 // open the addresses that were discovered in the cluster. It selects the contract's label
 // and beside it one that nobody can make collide.
 func Template(template *extensionsv1beta1.SandboxTemplate, c Choice, p *config.Platform) *networkingv1.NetworkPolicy {
-	np := policy(template.Namespace, TemplateName(template.Name), nil, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
-	key := keys.TemplateKey(template.Name)
-	np.Labels[keys.Template] = key
-	np.Spec.PodSelector.MatchLabels = map[string]string{
-		keys.SandboxTemplateRefHash: keys.NameHash(template.Name),
-		keys.Template:               key,
-	}
+	np := policy(template.Namespace, TemplateName(template.Name), networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
+	np.Labels[keys.Template] = np.Spec.PodSelector.MatchLabels[keys.Template]
 	if own := template.Spec.NetworkPolicy; own != nil {
 		np.Spec.Ingress, np.Spec.Egress = ownRules(own.DeepCopy())
 		if p.Tiers[c.Tier].Egress.Ceiling != "" {
 			np.Spec.Egress = cut(np.Spec.Egress, p.Cluster.Discovered)
 		}
+		np.Labels[keys.Rules] = rulesKey(np)
 		return np
 	}
 	np.Labels[keys.EgressProfile] = c.Profile
@@ -73,9 +71,13 @@ func rulesOf(c Choice, p *config.Platform) ([]networkingv1.NetworkPolicyIngressR
 // Recorded is the policy of a template that says nothing any more, as it must be now, in a
 // namespace with that tier label: what the profile that its labels name opens today. Own
 // rules of the template stay what they were, but for egress beyond the ceiling of the
-// tier. A profile that the configuration does not have any more leaves it as it is.
+// tier, and are closed for good once somebody else changed them: nobody knows any more what
+// they were. A profile that the configuration does not have any more leaves the rules as they
+// are.
 func Recorded(policy *networkingv1.NetworkPolicy, tierLabel string, p *config.Platform) *networkingv1.NetworkPolicy {
 	kept := policy.DeepCopy()
+	kept.Spec.PodSelector = metav1.LabelSelector{MatchLabels: selectedBy(policy.Name)}
+	kept.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
 	if profile := policy.Labels[keys.EgressProfile]; profile != "" {
 		if _, known := p.EgressProfiles[profile]; known {
 			choice := Choice{Profile: profile, Ingress: Ingress(policy.Labels[keys.Ingress])}
@@ -84,14 +86,27 @@ func Recorded(policy *networkingv1.NetworkPolicy, tierLabel string, p *config.Pl
 		return kept
 	}
 	name, tier, known := p.TierOf(tierLabel)
+	written := kept.Labels[keys.Rules]
 	switch {
+	case written != "" && written != rulesKey(kept):
+		kept.Spec.Ingress, kept.Spec.Egress = nil, nil
 	case !known || tier.Egress.Ceiling == "":
 	case len(Beyond(p, name, tier, kept.Spec.Egress, ownEgress)) > 0:
 		kept.Spec.Egress = nil
 	default:
 		kept.Spec.Egress = cut(kept.Spec.Egress, p.Cluster.Discovered)
 	}
+	kept.Labels[keys.Rules] = rulesKey(kept)
 	return kept
+}
+
+// rulesKey tells rules apart from those that somebody else puts in their place.
+func rulesKey(policy *networkingv1.NetworkPolicy) string {
+	encoded, err := json.Marshal(networkingv1.NetworkPolicySpec{Ingress: policy.Spec.Ingress, Egress: policy.Spec.Egress})
+	if err != nil {
+		return "" // nothing in rules cannot be encoded
+	}
+	return keys.RulesKey(string(encoded))
 }
 
 // cut takes ranges of addresses out of rules. A rule that is left without peers goes: it

@@ -124,13 +124,19 @@ func TestPolicyOfATemplateThatHasGone(t *testing.T) {
 	ruled := func(rules *extensionsv1beta1.NetworkPolicySpec) *networkingv1.NetworkPolicy {
 		return isolation.Template(makeTemplate("python", rules), isolation.Choice{}, platform())
 	}
-	closed := func(cidr string) *networkingv1.NetworkPolicy {
-		policy := ruled(own(cidr))
-		policy.Spec.Egress = nil
+	edited := func(policy *networkingv1.NetworkPolicy, edit func(*networkingv1.NetworkPolicy)) *networkingv1.NetworkPolicy {
+		edit(policy)
 		return policy
 	}
-	without := ruled(own("192.0.2.0/24"))
-	without.Spec.Egress[0].To[0].IPBlock.Except = []string{"192.0.2.77/32"}
+	open := func(p *networkingv1.NetworkPolicy) { p.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{}} }
+	let := func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}} }
+	widen := func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector = metav1.LabelSelector{} }
+	one := func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = p.Spec.PolicyTypes[:1] }
+	unmarked := func(p *networkingv1.NetworkPolicy) { delete(p.Labels, keys.Rules) }
+	closed := ruled(&extensionsv1beta1.NetworkPolicySpec{})
+	but := own("192.0.2.0/24")
+	but.Egress[0].To[0].IPBlock.Except = []string{"192.0.2.77/32"}
+	without := ruled(but)
 	gone := profiled("public", platform())
 	gone.Labels[keys.EgressProfile] = "gone"
 	cases := map[string]struct {
@@ -144,10 +150,17 @@ func TestPolicyOfATemplateThatHasGone(t *testing.T) {
 		"rules of its own":                     {ruled(own("10.0.0.0/8")), "", ruled(own("10.0.0.0/8"))},
 		"rules of its own below a ceiling":     {ruled(own("192.0.2.0/26")), "closed", ruled(own("192.0.2.0/26"))},
 		"the same, and a node came":            {ruled(own("192.0.2.0/24")), "closed", without},
-		"rules of its own beyond a ceiling":    {ruled(own("10.0.0.0/8")), "closed", closed("10.0.0.0/8")},
+		"rules of its own beyond a ceiling":    {ruled(own("10.0.0.0/8")), "closed", closed},
 		"rules of its own in an unknown tier":  {ruled(own("10.0.0.0/8")), "unheard-of", ruled(own("10.0.0.0/8"))},
-		"the same, written as IPv6":            {ruled(own("::ffff:10.0.0.0/104")), "closed", closed("::ffff:10.0.0.0/104")},
-		"rules of its own that covered a node": {ruled(own("198.51.100.0/24")), "closed", closed("198.51.100.0/24")},
+		"the same, written as IPv6":            {ruled(own("::ffff:10.0.0.0/104")), "closed", closed},
+		"rules of its own that covered a node": {ruled(own("198.51.100.0/24")), "closed", closed},
+		"egress that somebody opened":          {edited(ruled(own("10.0.0.0/8")), open), "", closed},
+		"a way in that somebody opened":        {edited(ruled(own("10.0.0.0/8")), let), "", closed},
+		"a selector that somebody widened":     {edited(ruled(own("10.0.0.0/8")), widen), "", ruled(own("10.0.0.0/8"))},
+		"a direction that somebody took away":  {edited(ruled(own("10.0.0.0/8")), one), "", ruled(own("10.0.0.0/8"))},
+		"rules that nobody marked yet":         {edited(ruled(own("10.0.0.0/8")), unmarked), "", ruled(own("10.0.0.0/8"))},
+		"a profile's, opened":                  {edited(profiled("none", now), open), "", profiled("none", now)},
+		"a profile's, its selector widened":    {edited(profiled("none", now), widen), "", profiled("none", now)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

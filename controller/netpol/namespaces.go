@@ -109,7 +109,7 @@ func (r *Namespaces) keepFloor(ctx context.Context, namespace string, found []ne
 	return r.policies.Shared(ctx, floor)
 }
 
-// keep mends a policy that is needed and removes one that has been idle for long enough.
+// keep mends a policy and removes one that has been idle for long enough.
 // It says when to look again at one that is idle; zero for never. The floor is not idle
 // beside others: whoever makes a Pod with an older view of the namespace finds it closed.
 func (r *Namespaces) keep(ctx context.Context, policy *networkingv1.NetworkPolicy, others bool) (time.Duration, error) {
@@ -124,15 +124,16 @@ func (r *Namespaces) keep(ctx context.Context, policy *networkingv1.NetworkPolic
 	case needed && known:
 		r.idle.end(policy.UID)
 		return 0, r.policies.Shared(ctx, want)
-	case needed:
+	case needed: // the profile went: its Sandboxes say so, and keep what they had
 		r.idle.end(policy.UID)
-		return 0, nil // the profile went: its Sandboxes say so, and keep what they had
+		want.Spec.Ingress, want.Spec.Egress = policy.Spec.Ingress, policy.Spec.Egress
+		return 0, r.policies.Shared(ctx, want)
 	case others && want.Name == isolation.FloorName:
 		r.idle.end(policy.UID)
-		return idleFor, nil
+		return idleFor, r.policies.Shared(ctx, want)
 	}
 	if left := r.idle.since(policy.UID, r.clock.Now()).Add(idleFor).Sub(r.clock.Now()); left > 0 {
-		return left, nil
+		return left, r.policies.Shared(ctx, want) // somebody else's selector might open other Pods
 	}
 	return 0, r.remove(ctx, policy, want)
 }

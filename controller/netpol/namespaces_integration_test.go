@@ -7,6 +7,7 @@ package netpol
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
@@ -163,6 +165,51 @@ func TestNeededPoliciesAreMended(t *testing.T) {
 	}
 	if diff := cmp.Diff(want.Spec, got.Spec); diff != "" {
 		t.Errorf("the profile's policy (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever an administrator makes of a policy, it is mended, whether a Pod needs it or not:
+// with another selector, that of an idle one would open other Pods. Of a profile that went
+// nobody knows the rules.
+func TestWhatAnAdministratorChangesIsMended(t *testing.T) {
+	e := newEnvironment(t)
+	current := e.controller.settings.Current()
+	pod := sandboxPod("box", "none")
+	pod.Labels[keys.Ingress] = string(isolation.IngressNamespace)
+	e.Create(pod, sandboxPod("old", "gone"))
+	edits := map[string]func(*networkingv1.NetworkPolicySpec){
+		"egress":   func(s *networkingv1.NetworkPolicySpec) { s.Egress = []networkingv1.NetworkPolicyEgressRule{{}} },
+		"ingress":  func(s *networkingv1.NetworkPolicySpec) { s.Ingress = []networkingv1.NetworkPolicyIngressRule{{}} },
+		"selector": func(s *networkingv1.NetworkPolicySpec) { s.PodSelector = metav1.LabelSelector{} },
+		"types":    func(s *networkingv1.NetworkPolicySpec) { s.PolicyTypes = []networkingv1.PolicyType{"Egress"} },
+	}
+	policies := map[string]*networkingv1.NetworkPolicy{
+		"the floor": isolation.Floor(""), "the way in for the namespace": isolation.NamespaceIngress(""),
+		"a profile's": isolation.Profile("", "none", current), "an idle profile's": isolation.Profile("", "public", current),
+		"that of a profile that went": isolation.Profile("", "gone", current),
+	}
+	for _, want := range policies {
+		e.Create(want.DeepCopy())
+	}
+	for name, want := range policies {
+		for what, edit := range edits {
+			if name == "that of a profile that went" && strings.HasSuffix(what, "gress") {
+				continue
+			}
+			var got networkingv1.NetworkPolicy
+			e.Get(want.Name, &got)
+			edit(&got.Spec)
+			if err := e.Client.Update(t.Context(), &got); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.controller.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: e.Namespace}}); err != nil {
+				t.Fatal(err)
+			}
+			e.Get(want.Name, &got)
+			if diff := cmp.Diff(want.Spec, got.Spec); diff != "" {
+				t.Errorf("%s after a change of its %s (-want +got):\n%s", name, what, diff)
+			}
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,6 +26,7 @@ import (
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/exposure"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
@@ -258,4 +260,59 @@ func TestWhatIsOpenForAnUnmanagedTemplateIsToldAsItChanges(t *testing.T) {
 	says(`NetworkPolicy "open" lets 1 of their Pods (first) be reached`)
 	e.Delete(open)
 	says("no NetworkPolicy of yours opens anything for their Pods")
+}
+
+// Whatever an administrator makes of the policy of a template, it is what it has to be again,
+// while the template is there and afterwards. The own rules of one that has gone nobody knows
+// any more, so that these are closed.
+func TestWhatAnAdministratorChangesOfAPolicyIsMended(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	pods := []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}
+	own := makeTemplate(func(t *extensionsv1beta1.SandboxTemplate) {
+		t.Spec.NetworkPolicy = &extensionsv1beta1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{{To: pods}}}
+	})
+	plain := makeTemplate(func(t *extensionsv1beta1.SandboxTemplate) { t.Name = "plain" })
+	for _, template := range []*extensionsv1beta1.SandboxTemplate{own, plain} {
+		made := &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{
+			Name: "of-" + template.Name, Labels: map[string]string{keys.SandboxTemplateRefHash: keys.NameHash(template.Name)},
+			Annotations: map[string]string{keys.SandboxTemplateRef: template.Name},
+		}}
+		made.Spec.OperatingMode = agentsv1beta1.OperatingModeSuspended
+		made.Spec.PodTemplate = template.Spec.PodTemplate
+		e.Create(template, made)
+	}
+	open := func(s *networkingv1.NetworkPolicySpec) { s.Egress = []networkingv1.NetworkPolicyEgressRule{{}} }
+	widen := func(s *networkingv1.NetworkPolicySpec) { s.PodSelector = metav1.LabelSelector{} }
+	for _, template := range []string{own.Name, plain.Name} {
+		policy := &networkingv1.NetworkPolicy{}
+		e.Eventually("the policy of "+template+" is there", func() error {
+			return e.Client.Get(t.Context(), e.Key(isolation.TemplateName(template)), policy)
+		})
+		want := policy.Spec.DeepCopy()
+		mended := func(what string, edit func(*networkingv1.NetworkPolicySpec)) {
+			apiserver.Change(e.Environment, policy.Name, policy, func(p *networkingv1.NetworkPolicy) { edit(&p.Spec) })
+			e.Eventually(what+" of "+template+" is mended", func() error {
+				e.Get(policy.Name, policy)
+				if diff := cmp.Diff(want, &policy.Spec); diff != "" {
+					return fmt.Errorf("the policy (-want +got):\n%s", diff)
+				}
+				return nil
+			})
+		}
+		mended("the egress", open)
+		mended("the selector", widen)
+		e.Delete(&extensionsv1beta1.SandboxTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: template}})
+		e.Eventually("the policy of "+template+" has no owner", func() error {
+			if e.Get(policy.Name, policy); len(policy.OwnerReferences) > 0 {
+				return fmt.Errorf("it has %v", policy.OwnerReferences)
+			}
+			return nil
+		})
+		mended("the selector, left behind,", widen)
+		if template == own.Name {
+			want.Egress = nil
+		}
+		mended("the egress, left behind,", open)
+	}
 }

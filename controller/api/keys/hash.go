@@ -34,6 +34,11 @@ func TemplateKey(name string) string {
 	return labelHash(name)
 }
 
+// RulesKey is the value of the label Rules: a hash of rules in their encoded form.
+func RulesKey(rules string) string {
+	return labelHash(rules)
+}
+
 // CreatorKey is the value of the label RetainedFor: a hash of the creator's name that
 // nobody can make collide. Nobody in particular has no key, and so is nobody's equal.
 func CreatorKey(creator string) string {

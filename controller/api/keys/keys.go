@@ -72,6 +72,9 @@ const (
 	// of the template's name. The template's NetworkPolicy selects it besides the
 	// contract's hash, which can be made to collide.
 	Template = Prefix + "template"
+	// Rules is a label of a template's NetworkPolicy: RulesKey of its rules, as the
+	// controller wrote them, where the template alone says what they are.
+	Rules = Prefix + "rules"
 	// RestartPolicy is an annotation: Recreate makes a new Pod when one failed.
 	RestartPolicy = Prefix + "restart-policy"
 	// VolumeRetention is an annotation: Retain keeps the volumes of a deleted Sandbox.

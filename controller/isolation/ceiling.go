@@ -81,7 +81,7 @@ func Reopened(p *config.Platform, tierName string, tier config.Tier, podLabels m
 	}
 	for i := range policies {
 		policy := &policies[i]
-		if Ours(policy) || !hasType(policy, networkingv1.PolicyTypeEgress) || !selects(policy, podLabels) {
+		if Ours(policy) || !hasType(policy, networkingv1.PolicyTypeEgress) || !Selects(policy, podLabels) {
 			continue
 		}
 		if beyond := beyondCeiling(p, tierName, tier, policy.Spec.Egress, field.NewPath("spec", "egress")); len(beyond) > 0 {

@@ -34,7 +34,7 @@ func Holes(podLabels map[string]string, policies []networkingv1.NetworkPolicy) [
 	var others []networkingv1.NetworkPolicy
 	for i := range policies {
 		switch {
-		case !selects(&policies[i], podLabels):
+		case !Selects(&policies[i], podLabels):
 		case Ours(&policies[i]):
 			ours.add(&policies[i])
 		default:
@@ -51,7 +51,8 @@ func Holes(podLabels map[string]string, policies []networkingv1.NetworkPolicy) [
 	return holes
 }
 
-func selects(policy *networkingv1.NetworkPolicy, podLabels map[string]string) bool {
+// Selects says whether a policy is about a Pod with these labels.
+func Selects(policy *networkingv1.NetworkPolicy, podLabels map[string]string) bool {
 	selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
 	return err == nil && selector.Matches(labels.Set(podLabels))
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
@@ -26,6 +28,9 @@ type Findings struct {
 	// RuntimeClasses says of each class of the cluster why no Pod runs under it; empty if
 	// one does.
 	RuntimeClasses map[string]string
+	// FromZero are classes without a node now, whose nodes come when a Pod waits for one: they
+	// are not among RuntimeClasses.
+	FromZero sets.Set[string]
 	// Certificate is the webhook's, where cert-manager keeps it.
 	Certificate Certificate
 }
@@ -40,12 +45,7 @@ func (f Findings) Report(p *config.Platform) (lines, faults []string) {
 			faults = append(faults, line)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.RuntimeClasses)) {
-		lines = append(lines, runtimeClass(name, f.RuntimeClasses[name]))
-	}
-	if len(f.RuntimeClasses) == 0 {
-		lines = append(lines, "RuntimeClasses: the cluster has none. Sandboxes share the kernel of their node.")
-	}
+	lines = append(lines, f.runtimeClasses()...)
 	lines = append(lines, f.metadata()...)
 	for _, name := range slices.Sorted(maps.Keys(p.Tiers)) {
 		line, fault := f.tier(name, p.Tiers[name].RuntimeClass)
@@ -96,11 +96,23 @@ func familyOf(server string) string {
 	return "IPv4"
 }
 
-func runtimeClass(name, why string) string {
-	if why != "" {
-		return fmt.Sprintf("RuntimeClass %s: not usable: %s.", name, strings.TrimSuffix(why, "."))
+func (f Findings) runtimeClasses() []string {
+	var lines []string
+	for name, why := range f.RuntimeClasses {
+		said := "usable."
+		if why != "" {
+			said = fmt.Sprintf("not usable: %s.", strings.TrimSuffix(why, "."))
+		}
+		lines = append(lines, fmt.Sprintf("RuntimeClass %s: %s", name, said))
 	}
-	return fmt.Sprintf("RuntimeClass %s: usable.", name)
+	for name := range f.FromZero {
+		lines = append(lines, fmt.Sprintf("RuntimeClass %s: has no node now, allowed to start from zero.", name))
+	}
+	if len(lines) == 0 {
+		return []string{"RuntimeClasses: the cluster has none. Sandboxes share the kernel of their node."}
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 func (f Findings) metadata() []string {
@@ -123,6 +135,9 @@ func (f Findings) tier(name string, wish config.RuntimeClass) (line string, faul
 	for _, class := range wish.Names() {
 		if why, exists := f.RuntimeClasses[class]; exists && why == "" {
 			return fmt.Sprintf("Tier %s: its Sandboxes run under RuntimeClass %s.", name, class), false
+		}
+		if f.FromZero.Has(class) {
+			return fmt.Sprintf("Tier %s: its Sandboxes run under RuntimeClass %s, and wait for its nodes.", name, class), false
 		}
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/preflight"
@@ -101,6 +102,15 @@ func reportCases() map[string]reportCase {
 				"RuntimeClass gvisor: not usable: no such handler.",
 				"Tier strict: requires one of the RuntimeClasses gvisor, kata, and none is usable: its Sandboxes cannot run.",
 			}, 1,
+		},
+		"a RuntimeClass whose nodes start from zero": {
+			preflight.Findings{
+				Open: preflight.Answers{server: yes}, Denied: preflight.Answers{}, RuntimeClasses: map[string]string{"runc": ""}, FromZero: sets.New("kata"),
+			},
+			[]string{
+				"RuntimeClass kata: has no node now, allowed to start from zero.", "RuntimeClass runc: usable.",
+				"Tier strict: its Sandboxes run under RuntimeClass kata, and wait for its nodes.",
+			}, 0,
 		},
 		"a certificate of cert-manager": {
 			certified(preflight.Certificate{Name: "cert", NotAfter: time.Unix(7200, 0), Renewal: time.Unix(3600, 0)}),

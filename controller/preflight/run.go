@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,7 +46,7 @@ type Options struct {
 // Run tries the cluster and writes what it found. Its error lists what makes the cluster
 // unfit, or says why the preflight could not be made. It removes what it made.
 func Run(ctx context.Context, c client.Client, o Options, p *config.Platform, out io.Writer) error {
-	r := runner{client: c, options: o}
+	r := runner{client: c, options: o, fromZero: sets.New(p.RuntimeClassesFromZero...)}
 	findings, err := r.gather(ctx)
 	err = errors.Join(err, r.remove(context.WithoutCancel(ctx)))
 	if err != nil {
@@ -66,11 +67,13 @@ func Run(ctx context.Context, c client.Client, o Options, p *config.Platform, ou
 type runner struct {
 	client  client.Client
 	options Options
-	made    []client.Object
+	// fromZero are the classes that may have no node now.
+	fromZero sets.Set[string]
+	made     []client.Object
 }
 
 func (r *runner) gather(ctx context.Context) (Findings, error) {
-	f := Findings{RuntimeClasses: map[string]string{}}
+	f := Findings{RuntimeClasses: map[string]string{}, FromZero: sets.New[string]()}
 	server := r.options.pod(roleServer, "", CommandServe, ":"+strconv.Itoa(ServePort))
 	if err := errors.Join(r.create(ctx, r.options.denyAll()), r.create(ctx, server)); err != nil {
 		return f, err
@@ -94,7 +97,7 @@ func (r *runner) gather(ctx context.Context) (Findings, error) {
 	f.Open, openErr = r.answers(ctx, open)
 	f.Denied, deniedErr = r.answers(ctx, denied)
 	f.Again, againErr = r.again(ctx, f.Servers)
-	if err := errors.Join(openErr, deniedErr, againErr, r.awaitClasses(ctx, classes, f.RuntimeClasses)); err != nil {
+	if err := errors.Join(openErr, deniedErr, againErr, r.awaitClasses(ctx, classes, f)); err != nil {
 		return f, err
 	}
 	if r.options.Certificate != "" {
@@ -137,15 +140,22 @@ func (r *runner) startClasses(ctx context.Context, found map[string]string) (map
 
 // awaitClasses notes what became of the Pods. All of them have the time of one, since any
 // number of classes may have no node.
-func (r *runner) awaitClasses(ctx context.Context, pods map[string]*corev1.Pod, found map[string]string) error {
+func (r *runner) awaitClasses(ctx context.Context, pods map[string]*corev1.Pod, found Findings) error {
 	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
 		left := false
 		for name, pod := range pods {
-			if ended(pod) {
+			if ended(pod) || found.FromZero.Has(name) {
 				continue
 			}
 			if err := r.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 				return false, fmt.Errorf("read the Pod under RuntimeClass %s: %w", name, err)
+			}
+			if r.fromZero.Has(name) && unschedulable(pod) {
+				found.FromZero.Insert(name)
+				if err := r.client.Delete(ctx, pod); client.IgnoreNotFound(err) != nil { // or a node is made for it
+					return false, fmt.Errorf("remove the Pod under RuntimeClass %s: %w", name, err)
+				}
+				continue
 			}
 			left = left || !ended(pod)
 		}
@@ -155,12 +165,22 @@ func (r *runner) awaitClasses(ctx context.Context, pods map[string]*corev1.Pod, 
 		return err
 	}
 	for name, pod := range pods {
-		found[name] = ""
-		if pod.Status.Phase != corev1.PodSucceeded {
-			found[name] = why(pod)
+		switch {
+		case found.FromZero.Has(name):
+		case pod.Status.Phase == corev1.PodSucceeded:
+			found.RuntimeClasses[name] = ""
+		default:
+			found.RuntimeClasses[name] = why(pod)
 		}
 	}
 	return nil
+}
+
+// unschedulable says whether no node takes the Pod now.
+func unschedulable(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+	})
 }
 
 func (r *runner) answers(ctx context.Context, pod *corev1.Pod) (Answers, error) {

@@ -5,6 +5,8 @@ package audit
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -73,7 +75,13 @@ func (x *examiner) facts(ctx context.Context, namespace string) (known, error) {
 			f.text(class)
 		}
 	}
-	if err := f.profile(facts.Platform.EgressProfiles[facts.Tier.Egress.Ceiling]); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(facts.Platform.EgressProfiles)) {
+		for _, why := range facts.Platform.EgressProfiles[name].Unresolved {
+			f.text(name)
+			f.text(why)
+		}
+	}
+	if err := f.rules(facts.Platform.EgressProfiles[facts.Tier.Egress.Ceiling]); err != nil {
 		return known{}, err
 	}
 	return known{facts, f.sum(), vintage}, nil

@@ -122,13 +122,13 @@ func (f *fingerprint) object(object client.Object) {
 	}
 }
 
-// profile adds what changes of an egress profile while the configuration stays: what its
+// rules adds what changes of an egress profile while the configuration stays: what its
 // Services are.
-func (f *fingerprint) profile(profile config.EgressProfile) error {
-	if len(profile.Rules)+len(profile.Unresolved) == 0 {
+func (f *fingerprint) rules(profile config.EgressProfile) error {
+	if len(profile.Rules) == 0 {
 		return nil
 	}
-	raw, err := json.Marshal([]any{profile.Rules, profile.Unresolved})
+	raw, err := json.Marshal(profile.Rules)
 	if err != nil {
 		return fmt.Errorf("encode an egress profile: %w", err)
 	}

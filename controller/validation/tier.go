@@ -57,8 +57,14 @@ func checkEgressProfile(in Input) []Fault {
 	object, at, borrowed := connecting(in)
 	chosen, present := objectAt(object, "metadata", "annotations")[keys.EgressProfile]
 	allowed := sets.New(append([]string{in.Tier.Egress.Profile}, in.Tier.Egress.Allowed...)...)
-	if name, _ := chosen.(string); !in.TierKnown || !present || allowed.Has(name) {
+	name, _ := chosen.(string)
+	switch {
+	case !in.TierKnown:
 		return nil
+	case !present:
+		return unresolved(in, in.Tier.Egress.Profile, at)
+	case allowed.Has(name):
+		return unresolved(in, name, at)
 	}
 	detail, remedy := fmt.Sprintf("tier %q does not allow this egress profile", in.TierName), "Choose one of: "
 	if borrowed {
@@ -69,6 +75,24 @@ func checkEgressProfile(in Input) []Fault {
 		Error:  field.Invalid(at.Child("metadata", "annotations").Key(keys.EgressProfile), chosen, detail),
 		Remedy: remedy + strings.Join(sets.List(allowed), ", ") + "; or remove the annotation.",
 	}}
+}
+
+// unresolved warns of Services of an egress profile that open nothing now. Whoever only borrows
+// the profile from a template hears of it nowhere, nor does one whose own rules take its place.
+func unresolved(in Input, profile string, at *field.Path) []Fault {
+	chooses := in.Kind == KindSandbox || in.Kind == KindTemplate && objectAt(in.Object, "spec", "networkPolicy") == nil
+	if !chooses || in.Controller || in.Platform == nil {
+		return nil
+	}
+	var faults []Fault
+	for _, why := range in.Platform.EgressProfiles[profile].Unresolved {
+		faults = append(faults, Fault{
+			Rule: RuleEgressProfile, Warning: true,
+			Error:  field.Invalid(at.Child("metadata", "annotations").Key(keys.EgressProfile), profile, why),
+			Remedy: "Ask the platform team, or do without it: it is opened as soon as it can be.",
+		})
+	}
+	return faults
 }
 
 // checkEgressCeiling refuses a template whose own rules open more than anybody in the

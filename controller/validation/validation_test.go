@@ -198,6 +198,14 @@ func TestTier(t *testing.T) {
 		in.Tier.Egress.Ceiling = "public"
 		in.Platform = &config.Platform{EgressProfiles: map[string]config.EgressProfile{"public": {Internet: true}}}
 	}
+	services := func(in *validation.Input) {
+		git := config.EgressProfile{Rules: []config.EgressRule{{Services: []config.EgressService{{Namespace: "tools", Name: "git"}}}}}
+		in.Platform, _ = isolation.Resolve(&config.Platform{EgressProfiles: map[string]config.EgressProfile{"public": git, "none": git}}, isolation.Network{})
+	}
+	absent := func(profile string) []string {
+		return []string{"warning egress-profile: metadata.annotations[platform.agents.x-k8s.io/egress-profile] (" + profile + "): Service tools/git opens nothing: " +
+			"there is no such Service: create it, or remove it from the profile. Fix: Ask the platform team, or do without it: it is opened as soon as it can be."}
+	}
 	const chosen = `{"metadata": {"name": "x", "annotations": {"platform.agents.x-k8s.io/egress-profile": "everything"}}}`
 	cases := map[string]struct {
 		in   validation.Input
@@ -223,6 +231,14 @@ func TestTier(t *testing.T) {
 			creation("Sandbox", chosen),
 			[]string{`egress-profile: metadata.annotations[platform.agents.x-k8s.io/egress-profile] (everything): ` +
 				`tier "standard" does not allow this egress profile. Fix: Choose one of: none, public; or remove the annotation.`},
+		},
+		"an egress profile whose Service is not there": {
+			with(creation("SandboxTemplate", strings.Replace(chosen, "everything", "none", 1)), services), absent("none"),
+		},
+		"the tier's own, whose Service is not there": {with(creation("Sandbox", `{"metadata": {"name": "x"}}`), services), absent("public")},
+		"the same, beside own rules of a template":   {with(creation("SandboxTemplate", own), services), nil},
+		"the same, for a Sandbox that a controller makes": {
+			with(creation("Sandbox", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { services(in); in.Controller = true }), nil,
 		},
 		"own rules beyond the ceiling": {
 			with(creation("SandboxTemplate", own), ceiling),

@@ -242,16 +242,18 @@ func decodePod(in Input) (pod, error) {
 	if path, text, costly := apiquantity.FindCostly(in.Pod); costly {
 		return p, fmt.Errorf("%s is %s, not a quantity", strings.TrimPrefix(path, "."), textOf(text))
 	}
-	for key, target := range map[string]any{"spec": &p.spec, "metadata": &p.metadata} {
+	var spec checkedSpec
+	var metadata checkedMetadata
+	for key, target := range map[string]any{"spec": &spec, "metadata": &metadata} {
 		raw, ok := in.Pod[key].(map[string]any)
 		if !ok && in.Pod[key] != nil {
 			return p, fmt.Errorf("%s is %s, not an object", key, textOf(in.Pod[key]))
 		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(checked.of(key, raw), target); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, target); err != nil {
 			return p, fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	p.spec.HostUsers, p.spec.OS = nil, nil
+	p.spec, p.metadata.Annotations = spec.whole(), metadata.Annotations
 	return p, checkQuantities(objectAt(in.Pod, "spec"))
 }
 
@@ -278,54 +280,6 @@ var parsable = newCache(func(text string) bool {
 	_, err := resource.ParseQuantity(text)
 	return err == nil
 })
-
-// checkedFields are the fields that the checks read, by what has them: the rest need not be decoded, which
-// takes longer than all checks.
-type checkedFields map[string][]string
-
-var checked = func() checkedFields {
-	fields := checkedFields{"metadata": {"annotations"}, "spec": append([]string{"volumes"}, containerLists...)}
-	note := func(owner string, paths []string) {
-		for _, path := range paths {
-			if first, _, _ := strings.Cut(path, "."); !slices.Contains(fields[owner], first) {
-				fields[owner] = append(fields[owner], first)
-			}
-		}
-	}
-	for _, p := range places {
-		note("spec", p.pod)
-		for _, list := range containerLists {
-			note(list, append([]string{"name"}, p.container...))
-		}
-	}
-	return fields
-}()
-
-// of returns the owner with the fields that are read; what has another type than it should stays as it is.
-func (c checkedFields) of(owner string, raw map[string]any) map[string]any {
-	kept := make(map[string]any, len(c[owner]))
-	for _, field := range c[owner] {
-		value, ok := raw[field]
-		if !ok {
-			continue
-		}
-		if members, ok := value.([]any); ok && c[field] != nil {
-			value = c.ofEach(field, members)
-		}
-		kept[field] = value
-	}
-	return kept
-}
-
-func (c checkedFields) ofEach(owner string, members []any) []any {
-	kept := slices.Clone(members)
-	for i, member := range kept {
-		if raw, ok := member.(map[string]any); ok {
-			kept[i] = c.of(owner, raw)
-		}
-	}
-	return kept
-}
 
 // violations runs the checks of the level. Those of baseline always run: restricted leaves some out
 // that it takes to be implied, which is so for real Pods only. What it returns is not complete when the

@@ -54,10 +54,14 @@ func BenchmarkBesideTheOriginal(b *testing.B) {
 		b.Run("original", func(b *testing.B) { beside.Original = Sum(beside.Original, round(b, theirs)) })
 		b.Run("ours", func(b *testing.B) { beside.Ours = Sum(beside.Ours, round(b, ours("--extensions"))) })
 	}
+	floor := ""
+	b.Run("bare", func(b *testing.B) {
+		floor = newDesk(newWorld(b, ours("--extensions")), 100).holdToBare(b.Context(), steady(2, 20))
+	})
 	for _, miss := range beside.Misses() {
 		b.Error(miss)
 	}
-	publish(b, "original", text+beside.Table(version)+"\nEnded "+machine(b)+".\n")
+	publish(b, "original", text+beside.Table(version)+"\n"+floor+"\n\nEnded "+machine(b)+".\n")
 }
 
 // round puts a controller under every load.

@@ -39,11 +39,12 @@ func (i *intake) bounded(path string, next http.Handler) http.Handler {
 			refuseLength(w)
 			return
 		}
-		if err := i.enter(r.Context(), size); err != nil {
+		leave, err := i.enter(r.Context(), size)
+		if err != nil {
 			refuseCrowd(w)
 			return
 		}
-		defer i.places.Release(size)
+		defer leave()
 		body, err := i.receive(w, r, size)
 		var tooLong *http.MaxBytesError
 		switch {

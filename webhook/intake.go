@@ -22,15 +22,20 @@ var errCrowded = errors.New("the requests that are being handled fill the memory
 
 // intake takes in bodies, as many at the same time as have a place in a budget of bytes.
 type intake struct {
-	clock  clock.PassiveClock
-	places *semaphore.Weighted
+	clock clock.PassiveClock
+	// short has the places of bodies of up to shortBody bytes, long those of all others, so
+	// that who announces much and sends nothing keeps out his like only.
+	short, long *semaphore.Weighted
 	// wait is how long a request waits for its place, patience how long its body may take
 	// to arrive from then on.
 	wait, patience time.Duration
 }
 
 func newIntake(c clock.PassiveClock) *intake {
-	return &intake{clock: c, places: semaphore.NewWeighted(maxBodies), wait: waitForPlace, patience: timeToArrive}
+	return &intake{
+		clock: c, wait: waitForPlace, patience: timeToArrive,
+		short: semaphore.NewWeighted(shortBodies), long: semaphore.NewWeighted(longBodies),
+	}
 }
 
 // placeOf is how many bytes a request needs a place for: what it announces, or else the
@@ -42,11 +47,18 @@ func placeOf(r *http.Request) int64 {
 	return r.ContentLength
 }
 
-// enter waits for a place, but not for long.
-func (i *intake) enter(ctx context.Context, size int64) error {
+// enter waits for a place, but not for long; leave gives it back.
+func (i *intake) enter(ctx context.Context, size int64) (leave func(), err error) {
+	places := i.long
+	if size <= shortBody {
+		places = i.short
+	}
 	ctx, cancel := context.WithTimeout(ctx, i.wait)
 	defer cancel()
-	return i.places.Acquire(ctx, size)
+	if err := places.Acquire(ctx, size); err != nil {
+		return nil, err
+	}
+	return func() { places.Release(size) }, nil
 }
 
 // receive reads a body into a buffer of its size. A sender that is too slow is cut off; then

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -38,10 +39,11 @@ func (a *arriving) Read(into []byte) (int, error) {
 	return a.Reader.Read(into)
 }
 
-// held is an intake of so many bytes whose next handler takes everything.
-func held(budget int64, wait time.Duration) (*intake, http.Handler) {
+// held is an intake of so many bytes of short and of long bodies, whose next handler takes
+// everything.
+func held(short, long int64, wait time.Duration) (*intake, http.Handler) {
 	i := newIntake(testclock.NewFakePassiveClock(time.Unix(0, 0)))
-	i.places, i.wait = semaphore.NewWeighted(budget), wait
+	i.short, i.long, i.wait = semaphore.NewWeighted(short), semaphore.NewWeighted(long), wait
 	return i, i.bounded(PathValidate, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 }
 
@@ -61,7 +63,7 @@ func TestLongBodiesNeverHoldMoreThanTheBudget(t *testing.T) {
 	var holding, most atomic.Int64
 	entered, leave := make(chan struct{}), make(chan struct{})
 	i := newIntake(testclock.NewFakePassiveClock(time.Unix(0, 0)))
-	i.places, i.wait = semaphore.NewWeighted(atOnce*long+long/2), time.Hour
+	i.long, i.wait = semaphore.NewWeighted(atOnce*long+long/2), time.Hour
 	handler := i.bounded(PathValidate, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || len(body) != long {
@@ -97,23 +99,45 @@ func TestLongBodiesNeverHoldMoreThanTheBudget(t *testing.T) {
 	}
 }
 
+// Who announces much and sends nothing keeps out his like only, however many they are.
+func TestSlowGiantsDoNotDelayASmallOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, handler := held(shortBodies, longBodies, waitForPlace)
+		unsent, write := io.Pipe()
+		for range 10 {
+			go post(t, handler, unsent, maxBody-1)
+		}
+		synctest.Wait() // some have a place and read, the others wait for theirs
+		begin := time.Now()
+		for _, announced := range []int64{2, shortBody} {
+			if answer := post(t, handler, strings.NewReader("{}"), announced); answer.Code != http.StatusOK || time.Since(begin) > 0 {
+				t.Errorf("one that announces %d bytes gets %d %s after %s, want 200 at once", announced, answer.Code, answer.Body, time.Since(begin))
+			}
+		}
+		if answer := post(t, handler, strings.NewReader("{}"), shortBody+1); answer.Code != http.StatusTooManyRequests {
+			t.Errorf("a long one gets %d %s while they hold all that there is for those, want 429", answer.Code, answer.Body)
+		}
+		_ = write.Close() // it never fails
+	})
+}
+
 // Who finds no place in time is told so before a byte of him is read; one of unknown
 // length needs the place of the longest.
 func TestBodiesWithoutAPlaceAreAskedToComeAgain(t *testing.T) {
 	const short = 100
 	cases := map[string]struct {
-		budget, announced int64
-		code              int
+		short, long, announced int64
+		code                   int
 	}{
-		"a body that still fits":                       {2 * short, short, 200},
-		"one that does not":                            {2*short - 1, short, 429},
-		"one that does not say how long it is":         {maxBody + short - 1, -1, 429},
-		"the same where there is room for the longest": {maxBody + short, -1, 200},
-		"one that is too long to be read":              {2 * short, maxBody + 1, 413},
+		"a body that still fits":                       {2 * short, 0, short, 200},
+		"one that does not":                            {2*short - 1, maxBody, short, 429},
+		"one that does not say how long it is":         {maxBody, maxBody - 1, -1, 429},
+		"the same where there is room for the longest": {short, maxBody, -1, 200},
+		"one that is too long to be read":              {2 * short, maxBody, maxBody + 1, 413},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, handler := held(tc.budget, 20*time.Millisecond)
+			_, handler := held(tc.short, tc.long, 20*time.Millisecond)
 			first := &arriving{Reader: strings.NewReader(`"` + strings.Repeat("x", short-2) + `"`), entered: make(chan struct{}), leave: make(chan struct{})}
 			answered := make(chan int)
 			go func() { answered <- post(t, handler, first, short).Code }()
@@ -137,18 +161,21 @@ func TestBodiesWithoutAPlaceAreAskedToComeAgain(t *testing.T) {
 
 // A sender who is gone, and one whose body is refused, leave no place behind.
 func TestPlacesAreGivenBack(t *testing.T) {
-	i, handler := held(maxBody, time.Hour)
-	for name, body := range map[string]io.Reader{
-		"a body that breaks off": io.MultiReader(strings.NewReader("{"), failing{}), "no JSON": strings.NewReader("no"),
-		"lists without an end": strings.NewReader(strings.Repeat("[", 2*maxNesting)), "more than is read": &endless{}, "a review": strings.NewReader("{}"),
-	} {
-		post(t, handler, body, -1)
-		if !i.places.TryAcquire(maxBody) {
-			t.Fatalf("after %s the place is not free", name)
+	i, handler := held(shortBody, maxBody, time.Hour)
+	for _, announced := range []int64{-1, shortBody} {
+		for name, body := range map[string]io.Reader{
+			"a body that breaks off": io.MultiReader(strings.NewReader("{"), failing{}), "no JSON": strings.NewReader("no"),
+			"lists without an end": strings.NewReader(strings.Repeat("[", 2*maxNesting)), "more than is read": &endless{}, "a review": strings.NewReader("{}"),
+		} {
+			post(t, handler, body, announced)
+			if !i.long.TryAcquire(maxBody) || !i.short.TryAcquire(shortBody) {
+				t.Fatalf("after %s that announces %d bytes the place is not free", name, announced)
+			}
+			i.long.Release(maxBody)
+			i.short.Release(shortBody)
 		}
-		i.places.Release(maxBody)
 	}
-	i.places = semaphore.NewWeighted(0)
+	i.short = semaphore.NewWeighted(0)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	recorder := httptest.NewRecorder()
@@ -170,7 +197,7 @@ func TestASlowSenderIsCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := newIntake(clock.RealClock{})
 			i.patience, i.wait = 50*time.Millisecond, time.Minute
-			i.places = semaphore.NewWeighted(maxBody)
+			i.long = semaphore.NewWeighted(maxBody)
 			d := &drain{clock: clock.RealClock{}}
 			registered := ctrlwebhook.NewServer(ctrlwebhook.Options{})
 			registered.Register(PathValidate, d.farewell(i.bounded(PathValidate, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))))
@@ -250,7 +277,7 @@ func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 func TestAnApiserverComesAgainByItself(t *testing.T) {
 	i := newIntake(clock.RealClock{})
 	i.wait = time.Millisecond
-	if !i.places.TryAcquire(maxBodies) {
+	if !i.short.TryAcquire(shortBodies) {
 		t.Fatal("the budget is not free")
 	}
 	bounded := i.bounded(PathValidate, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "judged") }))
@@ -258,7 +285,7 @@ func TestAnApiserverComesAgainByItself(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bounded.ServeHTTP(w, r)
 		if asked.Add(1) == 1 {
-			i.places.Release(maxBodies)
+			i.short.Release(shortBodies)
 		}
 	}))
 	defer server.Close()

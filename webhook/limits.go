@@ -39,11 +39,15 @@ const (
 	// judged at the same time stands for. Decoded they are some thirty times as long, so
 	// that the 200 places of the default hold a hundred megabytes.
 	bytesOfPlace = 16 << 10
-	// maxBodies is how many bytes of bodies are held at the same time, from before they are
-	// read until they are answered: four of the longest, or thousands of the usual ones. With
-	// the copies that are made before one is judged they take some 150 megabytes; with the
+	// shortBody is how long the usual bodies are at most, in bytes.
+	shortBody = 256 << 10
+	// shortBodies and longBodies are how many bytes of bodies are held at the same time, from
+	// before they are read until they are answered: thousands of the usual ones, or seventy of
+	// the longest of those, and beside them two of the longest of all. With the copies that
+	// are made before one is judged the 32 MiB of both take some 150 megabytes; with the
 	// hundred of those that are judged that is half of the 512Mi of the default.
-	maxBodies = 32 << 20
+	shortBodies = 18 << 20
+	longBodies  = 2 * maxBody
 	// waitForPlace and timeToArrive are how long a request waits for its place, and how long
 	// its body may then take to arrive. With what judging takes they are less than the five
 	// seconds that an apiserver gives us.

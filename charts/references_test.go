@@ -4,6 +4,7 @@
 package charts_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -273,5 +275,27 @@ func TestCertificateOfCertManager(t *testing.T) {
 	}
 	if strings.Contains(render(t, elsewhere).Manifest, "cert-manager") {
 		t.Error("without cert-manager the chart speaks of it")
+	}
+}
+
+// cainjector tells the apiserver of a renewed authority at once, while replicas go on with the
+// certificate of the old one: only if its key is the same is that one trusted.
+func TestTheAuthorityKeepsItsKeyAndTheCertificateDoesNot(t *testing.T) {
+	in := elsewhere
+	in.set = []string{"certificates.provider=cert-manager"}
+	got := map[bool]string{}
+	for _, o := range render(t, in).objects {
+		if o.GetKind() != "Certificate" {
+			continue
+		}
+		authority, _, err := unstructured.NestedBool(o.Object, "spec", "isCA")
+		policy, _, inKey := unstructured.NestedString(o.Object, "spec", "privateKey", "rotationPolicy")
+		if err := errors.Join(err, inKey); err != nil {
+			t.Fatal(err)
+		}
+		got[authority] = policy
+	}
+	if diff := cmp.Diff(map[bool]string{true: "Never", false: "Always"}, got); diff != "" {
+		t.Errorf("rotation of keys by whether it is the authority's (-want +got):\n%s", diff)
 	}
 }

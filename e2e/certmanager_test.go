@@ -25,12 +25,16 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/kit"
 )
 
-// certificateKey names the webhook's Certificate, and the Secret that it is kept in.
-var certificateKey = client.ObjectKey{Namespace: kit.ReleaseNamespace, Name: "agent-sandbox-webhook-tls"}
+// certificateKey and authorityKey name the webhook's Certificate and that of the chart's own
+// authority, and the Secrets that they are kept in.
+var (
+	certificateKey = client.ObjectKey{Namespace: kit.ReleaseNamespace, Name: "agent-sandbox-webhook-tls"}
+	authorityKey   = client.ObjectKey{Namespace: kit.ReleaseNamespace, Name: "agent-sandbox-webhook-ca"}
+)
 
 // The platform engineer leaves the certificate to cert-manager: it is issued, cainjector
-// tells the apiserver, and the webhook answers. A renewal is served without a restart and
-// without a refused request.
+// tells the apiserver, and the webhook answers. A renewal, of the authority too, is served
+// without a restart and without a refused request.
 func TestPlatformEngineerLeavesTheCertificateToCertManager(t *testing.T) {
 	ctx := t.Context()
 	cluster.CertManager(ctx, t)
@@ -48,11 +52,12 @@ func TestPlatformEngineerLeavesTheCertificateToCertManager(t *testing.T) {
 	if err != nil || state.Why != "" || !state.Renewal.Before(state.NotAfter) {
 		t.Fatalf("the Certificate is %+v, %v; want it ready and renewed before its end", state, err)
 	}
-	first := mustBeTrusted(ctx, t)
+	first, authority := mustBeTrusted(ctx, t), storedCertificate(ctx, t, certmanagermeta.TLSCAKey)
 	load := admission(ctx, t)
 	pods := podNames(ctx, t)
 	found := load.During(ctx, t, func() {
-		renew(ctx, t)
+		renew(ctx, t, authorityKey)
+		renew(ctx, t, certificateKey)
 		kit.Eventually(ctx, t, "every replica serves the renewed certificate", func(ctx context.Context) error {
 			return servedEverywhere(ctx, t)
 		})
@@ -64,17 +69,20 @@ func TestPlatformEngineerLeavesTheCertificateToCertManager(t *testing.T) {
 	if second := mustBeTrusted(ctx, t); bytes.Equal(first.Raw, second.Raw) {
 		t.Error("the certificate was not renewed")
 	}
+	if after := storedCertificate(ctx, t, certmanagermeta.TLSCAKey); bytes.Equal(authority.Raw, after.Raw) {
+		t.Error("the authority was not renewed, or the certificate is still of the old one")
+	}
 	if after := podNames(ctx, t); after != pods {
 		t.Errorf("the replicas were %s and are %s: a renewal must not restart any", pods, after)
 	}
 	preflightSaysReady(ctx, t, release)
 }
 
-// renew asks cert-manager to issue the certificate anew, as cmctl renew does.
-func renew(ctx context.Context, t *testing.T) {
+// renew asks cert-manager to issue a certificate anew, as cmctl renew does.
+func renew(ctx context.Context, t *testing.T, key client.ObjectKey) {
 	t.Helper()
 	var certificate certmanagerv1.Certificate
-	if err := cluster.Get(ctx, certificateKey, &certificate); err != nil {
+	if err := cluster.Get(ctx, key, &certificate); err != nil {
 		t.Fatal(err)
 	}
 	revision := certificate.Status.Revision
@@ -84,8 +92,8 @@ func renew(ctx context.Context, t *testing.T) {
 	if err := cluster.Status().Update(ctx, &certificate); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(ctx, t, "cert-manager has renewed the certificate", func(ctx context.Context) error {
-		if err := cluster.Get(ctx, certificateKey, &certificate); err != nil {
+	kit.Eventually(ctx, t, "cert-manager has renewed "+key.Name, func(ctx context.Context) error {
+		if err := cluster.Get(ctx, key, &certificate); err != nil {
 			return err
 		}
 		if revision == nil || certificate.Status.Revision == nil || *certificate.Status.Revision <= *revision {
@@ -99,7 +107,7 @@ func renew(ctx context.Context, t *testing.T) {
 // that vouches for the certificate of the Secret, which it returns.
 func mustBeTrusted(ctx context.Context, t *testing.T) *x509.Certificate {
 	t.Helper()
-	served := storedCertificate(ctx, t)
+	served := storedCertificate(ctx, t, corev1.TLSCertKey)
 	kit.Eventually(ctx, t, "the configurations trust the certificate", func(ctx context.Context) error {
 		var validating admissionregistrationv1.ValidatingWebhookConfiguration
 		var mutating admissionregistrationv1.MutatingWebhookConfiguration
@@ -125,15 +133,16 @@ func mustBeTrusted(ctx context.Context, t *testing.T) *x509.Certificate {
 	return served
 }
 
-func storedCertificate(ctx context.Context, t *testing.T) *x509.Certificate {
+// storedCertificate is what a member of the webhook's Secret holds.
+func storedCertificate(ctx context.Context, t *testing.T, of string) *x509.Certificate {
 	t.Helper()
 	var secret corev1.Secret
 	if err := cluster.Get(ctx, certificateKey, &secret); err != nil {
 		t.Fatal(err)
 	}
-	block, _ := pem.Decode(secret.Data[corev1.TLSCertKey])
+	block, _ := pem.Decode(secret.Data[of])
 	if block == nil {
-		t.Fatal("the Secret holds no certificate")
+		t.Fatalf("the Secret holds no certificate in %s", of)
 	}
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -145,7 +154,7 @@ func storedCertificate(ctx context.Context, t *testing.T) *x509.Certificate {
 // servedEverywhere says which replica does not serve the certificate of the Secret yet.
 func servedEverywhere(ctx context.Context, t *testing.T) error {
 	t.Helper()
-	stored := storedCertificate(ctx, t)
+	stored := storedCertificate(ctx, t, corev1.TLSCertKey)
 	for _, pod := range cluster.WebhookPods(ctx, t) {
 		served, err := kit.Served(ctx, pod.Status.PodIP+":9443")
 		if err != nil {

@@ -103,6 +103,8 @@ type request struct {
 	// still do so.
 	fields map[string]any
 	now    time.Time
+	// dryRun says that nothing may remember the request.
+	dryRun bool
 }
 
 // judge evaluates the rules of a kind, and says what decided.
@@ -123,7 +125,7 @@ func (e *Engine) judge(ctx context.Context, p *program, v *variant, in Input) ([
 	}
 	var timed atomic.Bool
 	fields["now"] = moment{at: in.Now, seen: &timed}
-	req := request{variant: v, fields: fields, now: in.Now, documents: documents{
+	req := request{variant: v, fields: fields, now: in.Now, dryRun: in.DryRun, documents: documents{
 		parameters: v.parameters, known: v.known, stock: &stock{inventory: e.inventory, namespace: in.Namespace.Name},
 	}}
 	findings = append(findings, e.found(ctx, p, req)...)
@@ -147,7 +149,7 @@ func (e *Engine) found(ctx context.Context, p *program, req request) []Finding {
 		if err != nil {
 			findings = append(findings, req.variant.failures(r, err)...)
 		}
-		if e.ward.note(r, err) {
+		if !req.dryRun && e.ward.note(r, err) {
 			e.quarantine(r.info.ID)
 		}
 	}

@@ -32,6 +32,28 @@ func judgeSlow(t *testing.T, e *engine.Engine, text string) engine.Decision {
 	return e.Evaluate(context.Background(), in)
 }
 
+// A dry run leaves nothing behind, and who tries things out does not decide for others.
+func TestDryRunsPutNoRuleIntoQuarantine(t *testing.T) {
+	within(t, func(t *testing.T, h *engine.Hold) {
+		t.Helper()
+		e := newEngine(t, engine.WithConcurrency(100))
+		load(t, e, "", slowFor("yes"))
+		in := requestOf(t, "hostPID: true")
+		in.Object["metadata"] = map[string]any{"labels": map[string]any{"slow": "yes"}}
+		in.DryRun = true
+		for range 4 {
+			if got := failuresOf(e.Evaluate(context.Background(), in)); len(got) != 1 {
+				t.Errorf("failures of a dry run: %q", got)
+			}
+			synctest.Wait()
+		}
+		if got := e.Quarantined(); len(got) > 0 {
+			t.Errorf("%q are in quarantine", got)
+		}
+		h.Release()
+	})
+}
+
 func TestARuleThatDoesNotEndAgainAndAgainIsQuarantined(t *testing.T) {
 	within(t, func(t *testing.T, h *engine.Hold) {
 		t.Helper()

@@ -148,6 +148,13 @@ func TestOwnersAndNamesOfOurKinds(t *testing.T) {
 			write{user: "ann", resource: kindResource, object: meta("Sandbox", `, annotations: {platform.agents.x-k8s.io/creator: bob}`, hardenedSpec)},
 			"reserved-metadata",
 		},
+		"the writer as the creator": {
+			write{user: "ann", resource: kindResource, object: meta("Sandbox", `, annotations: {platform.agents.x-k8s.io/creator: ann}`, hardenedSpec)}, "",
+		},
+		"the writer as the creator of what was another's": {write{
+			user: "ann", resource: kindResource, object: meta("Sandbox", `, annotations: {platform.agents.x-k8s.io/creator: ann}`, hardenedSpec),
+			old: meta("Sandbox", `, annotations: {platform.agents.x-k8s.io/creator: bob}`, hardenedSpec),
+		}, "reserved-metadata"},
 		"a creator that the object has": {write{
 			user: "ann", resource: kindResource, object: meta("Sandbox", `, annotations: {platform.agents.x-k8s.io/creator: bob, a: b}`, hardenedSpec),
 			old: meta("Sandbox", `, annotations: {platform.agents.x-k8s.io/creator: bob}`, hardenedSpec),
@@ -204,12 +211,17 @@ func TestTheBackstopKnowsTheTableOfKeys(t *testing.T) {
 						}
 					}
 					object := meta(kind, fmt.Sprintf(", %s: {%s: %q}", member, key, value), "")
-					allowed := keys.CheckUser(form, key, value, keys.Subject{Kind: kind, Name: "one", User: "ann", Now: now}) == nil
-					got := refusals(t, policies, write{user: "ann", resource: resource, object: object, old: meta(kind, "", "")})
-					if allowed != (len(got) == 0) {
-						t.Errorf("allowed: %t, and the backstop says %q", allowed, got)
+					subject := keys.Subject{Kind: kind, Name: "one", User: "ann", Now: now}
+					allowed := keys.CheckUser(form, key, value, subject) == nil
+					if got := refusals(t, policies, write{user: "ann", resource: resource, object: object}); allowed != (len(got) == 0) {
+						t.Errorf("allowed on creation: %t, and the backstop says %q", allowed, got)
 					}
-					got = refusals(t, policies, write{user: "ann", resource: resource, object: meta(kind, "", ""), old: object})
+					subject.Stored = true
+					addable := keys.CheckUser(form, key, value, subject) == nil
+					if got := refusals(t, policies, write{user: "ann", resource: resource, object: object, old: meta(kind, "", "")}); addable != (len(got) == 0) {
+						t.Errorf("allowed later: %t, and the backstop says %q", addable, got)
+					}
+					got := refusals(t, policies, write{user: "ann", resource: resource, object: meta(kind, "", ""), old: object})
 					if allowed != (len(got) == 0) {
 						t.Errorf("may be removed: %t, and the backstop says %q", allowed, got)
 					}

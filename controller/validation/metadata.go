@@ -24,7 +24,7 @@ func checkReservedMetadata(in Input) []Fault {
 	if in.Controller {
 		return nil
 	}
-	subject := keys.Subject{Kind: in.Kind, Name: in.name(), User: in.User, Now: in.Now}
+	subject := keys.Subject{Kind: in.Kind, Name: in.name(), User: in.User, Stored: in.OldObject != nil, Now: in.Now}
 	var faults []Fault
 	for _, form := range forms {
 		now, before := objectAt(in.Object, "metadata", members[form]), objectAt(in.OldObject, "metadata", members[form])

@@ -108,6 +108,16 @@ func TestMetadata(t *testing.T) {
 			[]string{`reserved-metadata: metadata.labels[agents.x-k8s.io/sandbox-template-ref-hash] (): ` + reservedText +
 				`Keep the key, it is written by the controllers only: use apply or patch instead of replace.`},
 		},
+		"who creates an object may say so": {
+			with(creation("Sandbox", `{"metadata": {"name": "x", "annotations": {"platform.agents.x-k8s.io/creator": "ann"}}}`),
+				func(in *validation.Input) { in.User = "ann" }), nil,
+		},
+		"who changes it may not": {
+			with(update("Sandbox", plain, `{"metadata": {"name": "x", "annotations": {"platform.agents.x-k8s.io/creator": "ann"}}}`),
+				func(in *validation.Input) { in.User = "ann" }),
+			[]string{`reserved-metadata: metadata.annotations[platform.agents.x-k8s.io/creator] (ann): ` + reservedText +
+				`The annotation names who created the object: leave it as it is, it is set for you on creation.`},
+		},
 		"a key of the user's own table may be removed": {
 			update("Sandbox", `{"metadata": {"name": "x", "annotations": {"platform.agents.x-k8s.io/egress-profile": "none"}}}`, plain), nil,
 		},

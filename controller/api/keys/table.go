@@ -39,6 +39,8 @@ type Subject struct {
 	Name string
 	// User is the name of the user who writes.
 	User string
+	// Stored says that the object was there before he writes.
+	Stored bool
 	// Now is the time of the judgement.
 	Now time.Time
 }
@@ -71,7 +73,7 @@ func UserKeys() []Key {
 		{Name: PodName, Form: Annotation, Kinds: []string{kindSandbox}, check: equalsOwnName},
 		{Name: WebhookFirstObservedAt, Form: Annotation, Kinds: []string{kindClaim}},
 		{Name: BindTimeout, Form: Annotation, Kinds: []string{kindClaim}, check: positiveDuration},
-		{Name: Creator, Form: Annotation, Kinds: []string{kindSandbox, kindClaim}, check: equalsUser},
+		{Name: Creator, Form: Annotation, Kinds: []string{kindSandbox, kindClaim}, check: equalsUserOnCreation},
 		{Name: Defaulted, Form: Annotation, Kinds: []string{kindSandbox, kindTemplate}},
 		{Name: EgressProfile, Form: Annotation, Kinds: []string{kindSandbox, kindTemplate}},
 		{Name: RestartPolicy, Form: Annotation, Kinds: []string{kindSandbox, kindTemplate}, Values: []string{"Recreate"}},
@@ -123,11 +125,11 @@ func equalsOwnName(value string, on Subject) error {
 	return fmt.Errorf("the Pod of a Sandbox has the Sandbox's name: remove the annotation, or set it to %q", on.Name)
 }
 
-func equalsUser(value string, on Subject) error {
-	if on.User != "" && value == on.User {
+func equalsUserOnCreation(value string, on Subject) error {
+	if !on.Stored && on.User != "" && value == on.User {
 		return nil
 	}
-	return errors.New("the annotation names who created the object: remove it, it is set for you")
+	return errors.New("the annotation names who created the object: leave it as it is, it is set for you on creation")
 }
 
 func aroundNow(value string, on Subject) error {

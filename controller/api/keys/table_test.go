@@ -72,6 +72,7 @@ func TestCheckUser(t *testing.T) {
 		"the SDK's trace context":                        {keys.Annotation, keys.TraceContext, "{}", claim, true},
 		"a creator who is the writer":                    {keys.Annotation, keys.Creator, "ann", sandbox, true},
 		"a creator who is somebody else":                 {keys.Annotation, keys.Creator, "bob", sandbox, false},
+		"a creator of an object that was there before":   {keys.Annotation, keys.Creator, "ann", keys.Subject{Kind: "Sandbox", Name: "a", User: "ann", Stored: true}, false},
 		"nobody as the creator":                          {keys.Annotation, keys.Creator, "", claim, false},
 		"an egress profile on a Sandbox":                 {keys.Annotation, keys.EgressProfile, "none", sandbox, true},
 		"an egress profile as a label":                   {keys.Label, keys.EgressProfile, "none", sandbox, false},

@@ -162,7 +162,7 @@ func TestTheBackstopHasTheRatchetOfTheWebhook(t *testing.T) {
 		for before := range podChanges {
 			for after := range podChanges {
 				t.Run("tier "+tier+", from "+before+" to "+after, func(t *testing.T) {
-					brought, tolerated := verdicts.Ratchet(judged[after], judged[before], true)
+					brought, tolerated := verdicts.Ratchet(judged[after], judged[before], verdicts.ChangesSpec)
 					got := refusals(t, policies, write{resource: kindResource, object: next[after], old: old[before], tier: tier})
 					if diff := cmp.Diff(backedUpOf(brought), rulesOfRefusals(got), cmpopts.EquateEmpty()); diff != "" {
 						t.Errorf("refused by (-rules +backstop):\n%s", diff)

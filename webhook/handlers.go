@@ -82,7 +82,11 @@ func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.R
 		return busy(v.late())
 	}
 	countFindings(ctx, v)
-	return respond(req, v)
+	response := respond(req, v)
+	if v.missesMutation() {
+		comeAgain(&response)
+	}
+	return response
 }
 
 // unjudged answers requests that bring nothing in: deleting and connecting are never in

@@ -236,6 +236,9 @@ func TestValidate(t *testing.T) {
 	leaves := func(object string) string {
 		return strings.Replace(object, `"name": "box",`, `"name": "box", "deletionTimestamp": "2026-11-29T12:00:00Z",`, 1)
 	}
+	ending := func(object string) string {
+		return strings.Replace(object, `"operatingMode"`, `"shutdownTime": "2026-12-01T00:00:00Z", "operatingMode"`, 1)
+	}
 	cases := map[string]struct {
 		request admissionv1.AdmissionRequest
 		// denied are the rules with their fields, in order; none means allowed.
@@ -269,6 +272,8 @@ func TestValidate(t *testing.T) {
 		"connecting is never judged":                        {admissionv1.AdmissionRequest{Operation: admissionv1.Connect, Namespace: "tenant"}, nil},
 		"a namespace of a tier that nobody defined":         {creation("lost", "Sandbox", good), []string{"tier namespace.metadata.labels[platform.agents.x-k8s.io/tier]"}},
 		"a label changes in a namespace of an unknown tier": {update("lost", "Sandbox", bad, relabelled), nil},
+		"a Sandbox there is to end at another time":         {update("lost", "Sandbox", bad, ending(bad)), nil},
+		"and is suspended with it":                          {update("lost", "Sandbox", bad, ending(suspended)), nil},
 		"a spec changes in a namespace of an unknown tier": {
 			update("lost", "Sandbox", good, strings.Replace(good, "example.com", "example.org", 1)),
 			[]string{"tier namespace.metadata.labels[platform.agents.x-k8s.io/tier]"},

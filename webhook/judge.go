@@ -52,6 +52,13 @@ func (v verdict) inTime() verdict {
 	return v
 }
 
+// missesMutation says whether nothing refuses the object but that hardened defaults are
+// unset: another replica may have set those of another tier, or an earlier configuration.
+func (v verdict) missesMutation() bool {
+	denials := v.with(engine.Deny)
+	return len(denials) > 0 && !slices.ContainsFunc(denials, func(f engine.Finding) bool { return f.Rule != judge.RuleDefaults })
+}
+
 // late names the rules that had no time to judge.
 func (v verdict) late() error {
 	rules := sets.New[string]()
@@ -92,7 +99,7 @@ func (j *Judge) judge(ctx context.Context, r review) (verdict, error) {
 		if err != nil {
 			return verdict{}, err
 		}
-		v.findings, v.tolerated = judge.Ratchet(now, was, r.specChanged())
+		v.findings, v.tolerated = judge.Ratchet(now, was, r.change())
 	}
 	v.findings = judge.Distinct(v.findings)
 	return v, nil

@@ -102,15 +102,18 @@ func (s shedder) shed(next admission.Handler) admission.Handler {
 	})
 }
 
-// busy refuses a request in a way that clients repeat by themselves.
+// busy refuses a request that nobody had time for.
 func busy(reason error) admission.Response {
 	response := admission.Errored(http.StatusTooManyRequests, fmt.Errorf("%s: %s: %w", us, ruleBusy, reason))
-	response.Result.Reason = metav1.StatusReasonTooManyRequests
-	response.Result.Details = &metav1.StatusDetails{
-		RetryAfterSeconds: retryAfter,
-		Causes:            []metav1.StatusCause{{Type: ruleBusy, Message: reason.Error()}},
-	}
+	response.Result.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: ruleBusy, Message: reason.Error()}}}
+	comeAgain(&response)
 	return response
+}
+
+// comeAgain makes a refusal one after which clients repeat the request by themselves.
+func comeAgain(refusal *admission.Response) {
+	refusal.Result.Code, refusal.Result.Reason = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests
+	refusal.Result.Details.RetryAfterSeconds = retryAfter
 }
 
 // beyondLimits says what of an object is too large to judge, or nil. Of an update only what

@@ -64,6 +64,22 @@ func TestRequestsThatAreNotJudgedInTimeAreAskedToComeAgain(t *testing.T) {
 	}
 }
 
+// Two replicas may have different tiers while they roll: what one left unset the other
+// misses. What else is wrong does not come right.
+func TestAnObjectThatLacksOnlyDefaultsIsAskedToComeAgain(t *testing.T) {
+	handlers := world{}.start(t)
+	lacks := strings.Replace(sandbox(""), `"enableServiceLinks": false,`, "", 1)
+	if r := ask(t, handlers[PathValidate], creation("tenant", "Sandbox", lacks)).Result; r.Code != http.StatusTooManyRequests ||
+		r.Reason != metav1.StatusReasonTooManyRequests || r.Details.RetryAfterSeconds != 1 || len(r.Details.Causes) != 1 ||
+		!strings.Contains(r.Message, "hardened defaults were not applied, try again") {
+		t.Errorf("one that lacks a default gets %+v, want 429 with a second to wait", r)
+	}
+	wrong := strings.Replace(lacks, `"podTemplate": {"spec": {`, `"podTemplate": {"spec": {"hostPID": true, `, 1)
+	if r := ask(t, handlers[PathValidate], creation("tenant", "Sandbox", wrong)).Result; r.Code != http.StatusForbidden || len(r.Details.Causes) < 2 {
+		t.Errorf("one that is wrong as well gets %+v, want it refused", r)
+	}
+}
+
 // Decoded, a request takes many times its length, so a long one takes the place of
 // several: what is judged at the same time is bounded in bytes. The longest ones
 // still come through, one after the other.

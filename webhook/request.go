@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
@@ -104,9 +105,12 @@ func judgedMetadata(object map[string]any) map[string]any {
 	return judged
 }
 
+// suspended is an operating mode.
+const suspended = "Suspended"
+
 // suspends reports whether a Sandbox is suspended and nothing else of it changes.
 func (r review) suspends(spec, before map[string]any) bool {
-	return r.kind == engine.KindSandbox && spec["operatingMode"] == "Suspended" && equalWithout(spec, before, "operatingMode")
+	return r.kind == engine.KindSandbox && spec["operatingMode"] == suspended && equalWithout(spec, before, "operatingMode")
 }
 
 // shrinks reports whether a pool gets smaller and nothing else of it changes.
@@ -115,16 +119,36 @@ func (r review) shrinks(spec, before map[string]any) bool {
 		equalWithout(spec, before, "replicas")
 }
 
-func equalWithout(a, b map[string]any, member string) bool {
+func equalWithout(a, b map[string]any, members ...string) bool {
 	left, right := maps.Clone(a), maps.Clone(b)
-	delete(left, member)
-	delete(right, member)
+	for _, member := range members {
+		delete(left, member)
+		delete(right, member)
+	}
 	return reflect.DeepEqual(left, right)
 }
 
-// specChanged reports whether an update touches the spec.
-func (r review) specChanged() bool {
-	return r.operation != operationUpdate || !reflect.DeepEqual(objectAt(r.object, "spec"), objectAt(r.old, "spec"))
+// ofTheEnd are the members of a spec that say when and how an object ends. So does an
+// operating mode that suspends it.
+var ofTheEnd = map[string][]string{
+	engine.KindSandbox: {"shutdownTime", "shutdownPolicy"}, engine.KindSandboxClaim: {"lifecycle"},
+}
+
+// change is how much of the spec an update touches.
+func (r review) change() judge.Change {
+	spec, before := objectAt(r.object, "spec"), objectAt(r.old, "spec")
+	end := ofTheEnd[r.kind]
+	if spec["operatingMode"] == suspended {
+		end = slices.Concat(end, []string{"operatingMode"})
+	}
+	switch {
+	case r.operation == operationUpdate && reflect.DeepEqual(spec, before):
+		return judge.ChangesNothing
+	case r.operation == operationUpdate && equalWithout(spec, before, end...):
+		return judge.ChangesEnd
+	default:
+		return judge.ChangesSpec
+	}
 }
 
 // scaled turns the scaling of a pool into an update of the pool.

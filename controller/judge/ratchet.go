@@ -12,8 +12,24 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/ceilings"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/validation"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
+
+// Change is how much of a spec an update changes.
+type Change int
+
+// Changes of a spec: none; of nothing but when and how the object ends; and any other.
+const (
+	ChangesNothing Change = iota
+	ChangesEnd
+	ChangesSpec
+)
+
+// excuses says whether a change cannot have brought in that a rule fails.
+func (c Change) excuses(rule string) bool {
+	return c == ChangesNothing || c == ChangesEnd && rule == validation.RuleTier
+}
 
 // Ratchet splits the findings of an update into those that the change brings in and
 // those that the object had before. A finding is the same if rule, place and value
@@ -21,15 +37,15 @@ import (
 // nor value is its message. Each old
 // finding excuses one new one only. The failure of a rule is no finding about the
 // object, and what is not listed is nobody's, so they excuse nothing once the spec
-// changed. An amount beyond the tier excuses a smaller one. A rule that had no time to
+// changed. Neither does a tier that nobody knows, unless the change is only about the end. An amount beyond the tier excuses a smaller one. A rule that had no time to
 // judge what was before cannot have what it finds now count as new: that is late as well.
-func Ratchet(now, before Judgement, specChanged bool) (brought, tolerated []engine.Finding) {
+func Ratchet(now, before Judgement, change Change) (brought, tolerated []engine.Finding) {
 	excuses, late := map[string]int{}, sets.New[string]()
 	for _, f := range before.Findings {
 		if f.Late {
 			late.Insert(f.Rule)
 		}
-		if !f.Failure && f.Omits == 0 || !specChanged {
+		if !f.Failure && f.Omits == 0 || change.excuses(f.Rule) {
 			excuses[identity(f, before.Document)]++
 		}
 	}

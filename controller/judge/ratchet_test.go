@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/ceilings"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/validation"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -53,35 +54,39 @@ func TestRatchet(t *testing.T) {
 		return engine.Finding{Rule: ceilings.RuleResources, Field: "a", Value: text, Message: "too much", Enforcement: engine.Deny}
 	}
 	failure := engine.Finding{Rule: "r", Failure: true, Enforcement: engine.Deny}
+	noTier := engine.Finding{Rule: validation.RuleTier, Failure: true, Enforcement: engine.Deny}
 	omitted := engine.Finding{Rule: "engine", Omits: 3, Enforcement: engine.Deny}
 	cases := map[string]struct {
 		now, before []engine.Finding
-		specChanged bool
+		change      Change
 		// brought is the number of findings that count.
 		brought int
 		// late is the number of those of which nobody had time to say whether they are new.
 		late int
 	}{
-		"the same finding is tolerated":              {[]engine.Finding{finding("a", "1")}, []engine.Finding{finding("a", "1")}, true, 0, 0},
-		"another value counts":                       {[]engine.Finding{finding("a", "2")}, []engine.Finding{finding("a", "1")}, true, 1, 0},
-		"another place counts":                       {[]engine.Finding{finding("b", "1")}, []engine.Finding{finding("a", "1")}, true, 1, 0},
-		"the same plain text is tolerated":           {[]engine.Finding{plain("image a")}, []engine.Finding{plain("image a")}, true, 0, 0},
-		"another plain text counts":                  {[]engine.Finding{plain("image b")}, []engine.Finding{plain("image a")}, true, 1, 0},
-		"a plain text excuses no place":              {[]engine.Finding{finding("a", "")}, []engine.Finding{plain("")}, true, 1, 0},
-		"an old finding excuses a single new one":    {[]engine.Finding{finding("a[0]", "1"), finding("a[0]", "1")}, []engine.Finding{finding("a[0]", "1")}, true, 1, 0},
-		"a failure counts once the spec changes":     {[]engine.Finding{failure}, []engine.Finding{failure}, true, 1, 0},
-		"what is not listed counts once it changes":  {[]engine.Finding{omitted}, []engine.Finding{omitted}, true, 1, 0},
-		"a failure is tolerated while it does not":   {[]engine.Finding{failure}, []engine.Finding{failure}, false, 0, 0},
-		"a new failure counts without a change, too": {[]engine.Finding{failure}, nil, false, 1, 0},
-		"a smaller amount of what was too much":      {[]engine.Finding{amount("8Gi")}, []engine.Finding{amount("10Gi")}, true, 0, 0},
-		"a larger one counts":                        {[]engine.Finding{amount("10Gi")}, []engine.Finding{amount("8Gi")}, true, 1, 0},
-		"an amount where there was none counts":      {[]engine.Finding{amount("8Gi")}, []engine.Finding{amount("")}, true, 1, 0},
-		"what had no time before excuses nothing":    {[]engine.Finding{finding("a", "1")}, []engine.Finding{late}, true, 1, 1},
-		"and speaks for no other rule":               {[]engine.Finding{amount("8Gi")}, []engine.Finding{late}, true, 1, 0},
+		"the same finding is tolerated":                {[]engine.Finding{finding("a", "1")}, []engine.Finding{finding("a", "1")}, ChangesSpec, 0, 0},
+		"another value counts":                         {[]engine.Finding{finding("a", "2")}, []engine.Finding{finding("a", "1")}, ChangesSpec, 1, 0},
+		"another place counts":                         {[]engine.Finding{finding("b", "1")}, []engine.Finding{finding("a", "1")}, ChangesSpec, 1, 0},
+		"the same plain text is tolerated":             {[]engine.Finding{plain("image a")}, []engine.Finding{plain("image a")}, ChangesSpec, 0, 0},
+		"another plain text counts":                    {[]engine.Finding{plain("image b")}, []engine.Finding{plain("image a")}, ChangesSpec, 1, 0},
+		"a plain text excuses no place":                {[]engine.Finding{finding("a", "")}, []engine.Finding{plain("")}, ChangesSpec, 1, 0},
+		"an old finding excuses a single new one":      {[]engine.Finding{finding("a[0]", "1"), finding("a[0]", "1")}, []engine.Finding{finding("a[0]", "1")}, ChangesSpec, 1, 0},
+		"a failure counts once the spec changes":       {[]engine.Finding{failure}, []engine.Finding{failure}, ChangesSpec, 1, 0},
+		"what is not listed counts once it changes":    {[]engine.Finding{omitted}, []engine.Finding{omitted}, ChangesSpec, 1, 0},
+		"a failure is tolerated while it does not":     {[]engine.Finding{failure}, []engine.Finding{failure}, ChangesNothing, 0, 0},
+		"a new failure counts without a change, too":   {[]engine.Finding{failure}, nil, ChangesNothing, 1, 0},
+		"an unknown tier counts once the spec changes": {[]engine.Finding{noTier}, []engine.Finding{noTier}, ChangesSpec, 1, 0},
+		"it is tolerated while only the end changes":   {[]engine.Finding{noTier}, []engine.Finding{noTier}, ChangesEnd, 0, 0},
+		"another failure is not":                       {[]engine.Finding{failure}, []engine.Finding{failure}, ChangesEnd, 1, 0},
+		"a smaller amount of what was too much":        {[]engine.Finding{amount("8Gi")}, []engine.Finding{amount("10Gi")}, ChangesSpec, 0, 0},
+		"a larger one counts":                          {[]engine.Finding{amount("10Gi")}, []engine.Finding{amount("8Gi")}, ChangesSpec, 1, 0},
+		"an amount where there was none counts":        {[]engine.Finding{amount("8Gi")}, []engine.Finding{amount("")}, ChangesSpec, 1, 0},
+		"what had no time before excuses nothing":      {[]engine.Finding{finding("a", "1")}, []engine.Finding{late}, ChangesSpec, 1, 1},
+		"and speaks for no other rule":                 {[]engine.Finding{amount("8Gi")}, []engine.Finding{late}, ChangesSpec, 1, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			brought, tolerated := Ratchet(Judgement{Findings: tc.now}, Judgement{Findings: tc.before}, tc.specChanged)
+			brought, tolerated := Ratchet(Judgement{Findings: tc.now}, Judgement{Findings: tc.before}, tc.change)
 			if len(brought) != tc.brought || len(brought)+len(tolerated) != len(tc.now) {
 				t.Errorf("Ratchet() = %v, %v, want %d brought in", brought, tolerated, tc.brought)
 			}

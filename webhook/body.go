@@ -12,10 +12,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
-
-	admissionv1 "k8s.io/api/admission/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"slices"
 )
 
 const (
@@ -28,11 +25,11 @@ const (
 )
 
 // bounded looks at the body of a request before anything decodes it, so that nobody who
-// reaches the port makes the decoder work for him. Apiservers send no such body; to one
-// that does, the answer is a review of its own, since an apiserver takes any other for a
-// webhook that is away. Refusing is for those who validate. The body has its place until
-// the request is answered.
-func (i *intake) bounded(path string, next http.Handler) http.Handler {
+// reaches the port makes the decoder work for him. Of a review that nests too deep only the
+// beginning is handed on, to deep, so that it is answered as a review: an apiserver takes any
+// other answer for a webhook that is away. The body has its place until the request is
+// answered.
+func (i *intake) bounded(deep, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size := placeOf(r)
 		if size > maxBody {
@@ -46,6 +43,7 @@ func (i *intake) bounded(path string, next http.Handler) http.Handler {
 		}
 		defer leave()
 		body, err := i.receive(w, r, size)
+		handler := next
 		var tooLong *http.MaxBytesError
 		switch {
 		case errors.As(err, &tooLong):
@@ -58,15 +56,19 @@ func (i *intake) bounded(path string, next http.Handler) http.Handler {
 			http.Error(w, fmt.Sprintf("%s: read the request: %v", us, err), http.StatusBadRequest)
 			return
 		case nests(body, maxNesting):
-			refuseNesting(w, body, path)
-			return
+			head := headOfReview.Find(body)
+			if head == nil {
+				http.Error(w, fmt.Sprintf("%s: %s: the request nests more than %d levels", us, ruleLimits, maxNesting), http.StatusBadRequest)
+				return
+			}
+			body, handler = slices.Concat(head, []byte("}}")), deep
 		case !json.Valid(body):
 			// The decoder would take it for YAML, of which aliases make much of little.
 			http.Error(w, us+": the request is no JSON", http.StatusBadRequest)
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		next.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 	})
 }
 
@@ -97,31 +99,6 @@ func nests(body []byte, limit int) bool {
 	return false
 }
 
-// refuseNesting answers a review whose object nests too deep.
-func refuseNesting(w http.ResponseWriter, body []byte, path string) {
-	uid := uidOfReview.FindSubmatch(body)
-	if uid == nil {
-		http.Error(w, fmt.Sprintf("%s: %s: the request nests more than %d levels", us, ruleLimits, maxNesting), http.StatusBadRequest)
-		return
-	}
-	response := &admissionv1.AdmissionResponse{UID: types.UID(uid[1]), Allowed: path == PathMutate}
-	if !response.Allowed {
-		response.Result = &metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-			Message: fmt.Sprintf("%s: the object nests more than %d levels: make it flatter", ruleLimits, maxDepth),
-		}
-	}
-	answer, err := json.Marshal(admissionv1.AdmissionReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}, Response: response,
-	})
-	if err != nil {
-		http.Error(w, fmt.Sprintf("%s: write the answer: %v", us, err), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(answer) // an apiserver that is gone needs no answer
-}
-
-// uidOfReview finds the uid of a review as apiservers write it: before the object, which
+// headOfReview finds a review up to its uid, which apiservers write before the object: that
 // so need not be looked into.
-var uidOfReview = regexp.MustCompile(`^\s*\{(?:\s*"(?:kind|apiVersion)"\s*:\s*"[^"\\]*"\s*,)*\s*"request"\s*:\s*\{\s*"uid"\s*:\s*"([^"\\]+)"`)
+var headOfReview = regexp.MustCompile(`^\s*\{(?:\s*"(?:kind|apiVersion)"\s*:\s*"[^"\\]*"\s*,)*\s*"request"\s*:\s*\{\s*"uid"\s*:\s*"[^"\\]+"`)

@@ -64,8 +64,8 @@ func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.R
 	if r.leaving() || r.harmless() {
 		return admission.Allowed("")
 	}
-	if err := beyondLimits(req, r); err != nil {
-		return admission.Denied(err.Error())
+	if excess := beyondLimits(req, r); excess != nil {
+		return j.unfit(ctx, req, *excess)
 	}
 	if !j.Engine.Ready() {
 		return notReady()
@@ -87,6 +87,19 @@ func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.R
 		comeAgain(&response)
 	}
 	return response
+}
+
+// tooDeep refuses an object that nests too deep to be decoded.
+func (j *Judge) tooDeep(ctx context.Context, req admission.Request) admission.Response {
+	return j.unfit(ctx, req, nesting())
+}
+
+// unfit refuses an object that is not judged, for the reason why.
+func (j *Judge) unfit(ctx context.Context, req admission.Request, why engine.Finding) admission.Response {
+	// No line of the decision log tells of it, so it has no id.
+	v := verdict{digest: j.Engine.Digest(), findings: []engine.Finding{why}}
+	countFindings(ctx, v)
+	return respond(req, v)
 }
 
 // unjudged answers requests that bring nothing in: deleting and connecting are never in
@@ -123,7 +136,14 @@ func Handlers(j *Judge, policies *policysource.Source, metrics *Metrics, limit i
 	for path, handle := range map[string]admission.HandlerFunc{
 		PathMutate: j.Mutate, PathValidate: j.Validate, PathValidatePolicy: policyCheck{policies}.validate,
 	} {
-		handlers[path] = bodies.bounded(path, &admission.Webhook{Handler: metrics.observe(path[1:], crowd.shed(guarded(handle)))})
+		deep := j.tooDeep
+		if path == PathMutate { // which refuses nothing
+			deep = func(context.Context, admission.Request) admission.Response { return admission.Allowed("") }
+		}
+		observed := func(handler admission.Handler) http.Handler {
+			return &admission.Webhook{Handler: metrics.observe(path[1:], handler)}
+		}
+		handlers[path] = bodies.bounded(observed(admission.HandlerFunc(deep)), observed(crowd.shed(guarded(handle))))
 	}
 	return handlers
 }

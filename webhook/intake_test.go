@@ -44,7 +44,7 @@ func (a *arriving) Read(into []byte) (int, error) {
 func held(short, long int64, wait time.Duration) (*intake, http.Handler) {
 	i := newIntake(testclock.NewFakePassiveClock(time.Unix(0, 0)))
 	i.short, i.long, i.wait = semaphore.NewWeighted(short), semaphore.NewWeighted(long), wait
-	return i, i.bounded(PathValidate, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	return i, i.bounded(nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 }
 
 // post hands a body to a handler with the length that it announces.
@@ -64,7 +64,7 @@ func TestLongBodiesNeverHoldMoreThanTheBudget(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	i := newIntake(testclock.NewFakePassiveClock(time.Unix(0, 0)))
 	i.long, i.wait = semaphore.NewWeighted(atOnce*long+long/2), time.Hour
-	handler := i.bounded(PathValidate, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler := i.bounded(nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || len(body) != long {
 			t.Errorf("%d bytes are handed on, %v", len(body), err)
@@ -200,7 +200,7 @@ func TestASlowSenderIsCutOff(t *testing.T) {
 			i.long = semaphore.NewWeighted(maxBody)
 			d := &drain{clock: clock.RealClock{}}
 			registered := ctrlwebhook.NewServer(ctrlwebhook.Options{})
-			registered.Register(PathValidate, d.farewell(i.bounded(PathValidate, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))))
+			registered.Register(PathValidate, d.farewell(i.bounded(nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))))
 			server := httptest.NewUnstartedServer(registered.WebhookMux())
 			server.EnableHTTP2 = version2
 			server.StartTLS()
@@ -261,7 +261,7 @@ func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	i := newIntake(testclock.NewFakePassiveClock(now))
 	connection := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-	handler := i.bounded(PathValidate, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	handler := i.bounded(nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		if n := len(connection.set); n != 2 || !connection.set[0].Equal(now.Add(timeToArrive)) || !connection.set[1].IsZero() {
 			t.Errorf("deadlines %v, want one after %s, and then none", connection.set, timeToArrive)
 		}
@@ -280,7 +280,7 @@ func TestAnApiserverComesAgainByItself(t *testing.T) {
 	if !i.short.TryAcquire(shortBodies) {
 		t.Fatal("the budget is not free")
 	}
-	bounded := i.bounded(PathValidate, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "judged") }))
+	bounded := i.bounded(nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "judged") }))
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bounded.ServeHTTP(w, r)

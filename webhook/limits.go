@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 const (
@@ -119,23 +120,36 @@ func comeAgain(refusal *admission.Response) {
 // beyondLimits says what of an object is too large to judge, or nil. Of an update only what
 // it brings in is, but for amounts of too many digits: no schema of ours takes them, and
 // who reads one hangs.
-func beyondLimits(req admission.Request, r review) error {
+func beyondLimits(req admission.Request, r review) *engine.Finding {
 	if size := len(req.Object.Raw); size > maxObject && len(req.OldObject.Raw) <= maxObject {
-		return fmt.Errorf("%s: the object has %d bytes, at most %d can be stored: make it smaller", ruleLimits, size, maxObject)
+		return new(excess(fmt.Sprintf("the object has %d bytes, at most %d can be stored", size, maxObject), "Make it smaller."))
 	}
 	now := extentOf(r.object)
-	reason := now.beyond(extent{})
-	if reason != "" && r.old != nil {
-		reason = now.beyond(extentOf(r.old))
+	found := now.beyond(extent{})
+	if found != nil && r.old != nil {
+		found = now.beyond(extentOf(r.old))
 	}
-	if reason != "" {
-		return fmt.Errorf("%s: %s", ruleLimits, reason)
+	if found != nil {
+		return found
 	}
 	if path, text, costly := quantity.FindCostly(r.object); costly {
-		return fmt.Errorf("%s: %s (%s) is an amount of too many digits: write it with a suffix, such as 500m or 2Gi",
-			ruleLimits, strings.TrimPrefix(path, "."), shorten(text, maxValue))
+		found := excess("is an amount of too many digits", "Write it with a suffix, such as 500m or 2Gi.")
+		found.Field, found.Value = strings.TrimPrefix(path, "."), text
+		return &found
 	}
 	return nil
+}
+
+// excess is the finding that an object is beyond a limit.
+func excess(message, remediation string) engine.Finding {
+	return engine.Finding{
+		Rule: ruleLimits, Severity: engine.High, Enforcement: engine.Deny, Message: message, Remediation: remediation,
+	}
+}
+
+// nesting is the finding that an object nests too deep.
+func nesting() engine.Finding {
+	return excess(fmt.Sprintf("the object nests more than %d levels", maxDepth), "Make it flatter.")
 }
 
 // extent is how large an object is.
@@ -222,8 +236,8 @@ func (e *extent) count(entries, most int, what string) {
 	e.crowded = append(e.crowded, crowd{path.String(), place.String(), entries, most, what})
 }
 
-// beyond says what is beyond a limit that was not before, empty for nothing.
-func (e *extent) beyond(before extent) string {
+// beyond says what is beyond a limit that was not before, or nil.
+func (e *extent) beyond(before extent) *engine.Finding {
 	had := map[string]int{}
 	for _, c := range before.crowded {
 		had[c.place] = max(had[c.place], c.entries)
@@ -232,11 +246,13 @@ func (e *extent) beyond(before extent) string {
 	switch {
 	case len(brought) > 0:
 		c := slices.MinFunc(brought, func(a, b crowd) int { return strings.Compare(a.path, b.path) })
-		return fmt.Sprintf("%s has %d %s, at most %d are judged: use fewer", strings.TrimPrefix(c.path, "."), c.entries, c.what, c.most)
+		found := excess(fmt.Sprintf("has %d %s, at most %d are judged", c.entries, c.what, c.most), "Use fewer.")
+		found.Field = strings.TrimPrefix(c.path, ".")
+		return &found
 	case e.depth > max(maxDepth, before.depth):
-		return fmt.Sprintf("the object nests more than %d levels: make it flatter", maxDepth)
+		return new(nesting())
 	case e.values > maxValues && (before.values <= maxValues || e.values > before.values+fewValues):
-		return fmt.Sprintf("the object has more than %d values: make it smaller", maxValues)
+		return new(excess(fmt.Sprintf("the object has more than %d values", maxValues), "Make it smaller."))
 	}
-	return ""
+	return nil
 }

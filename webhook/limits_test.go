@@ -10,8 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
@@ -136,16 +140,16 @@ func TestObjectsBeyondTheLimitsAreRefused(t *testing.T) {
 		"one that is far too deep":        {deep(900), "request-limits: the object nests more than 64 levels"},
 		"a long object":                   {long(1 << 20), ""},
 		"as many volumes as are judged":   {many("volumes", `{"name": "a", "emptyDir": {}}`, 200), ""},
-		"more volumes":                    {many("volumes", `{"name": "a", "hostPath": {"path": "/"}}`, 4000), pod + "volumes has 4000 entries, at most 200 are judged: use fewer"},
-		"more containers":                 {many("initContainers", `{"name": "a", "image": "a"}`, 101), pod + "initContainers has 101 entries, at most 100"},
-		"more tolerations":                {many("tolerations", `{"key": "a"}`, 4000), pod + "tolerations has 4000 entries, at most 100"},
-		"more entries of any other list":  {many("unheardOf", `"a"`, 1001), pod + "unheardOf has 1001 entries, at most 1000"},
-		"more ports within a container":   {many("initContainers", `{"name": "a", "ports": [`+strings.Repeat("{}, ", 1000)+`{}]}`, 1), pod + "initContainers[0].ports has 1001 entries"},
-		"more labels":                     {manyLabels(1000), "request-limits: metadata.labels has 1001 members, at most 1000"},
-		"more values than all lists make": {many("initContainers", `{"env": [`+strings.Repeat("{}, ", 900)+`{}]}`, 100), "request-limits: the object has more than 20000 values: make it smaller"},
+		"more volumes":                    {many("volumes", `{"name": "a", "hostPath": {"path": "/"}}`, 4000), pod + "volumes: has 4000 entries, at most 200 are judged. Fix: Use fewer."},
+		"more containers":                 {many("initContainers", `{"name": "a", "image": "a"}`, 101), pod + "initContainers: has 101 entries, at most 100"},
+		"more tolerations":                {many("tolerations", `{"key": "a"}`, 4000), pod + "tolerations: has 4000 entries, at most 100"},
+		"more entries of any other list":  {many("unheardOf", `"a"`, 1001), pod + "unheardOf: has 1001 entries, at most 1000"},
+		"more ports within a container":   {many("initContainers", `{"name": "a", "ports": [`+strings.Repeat("{}, ", 1000)+`{}]}`, 1), pod + "initContainers[0].ports: has 1001 entries"},
+		"more labels":                     {manyLabels(1000), "request-limits: metadata.labels: has 1001 members, at most 1000"},
+		"more values than all lists make": {many("initContainers", `{"env": [`+strings.Repeat("{}, ", 900)+`{}]}`, 100), "request-limits: the object has more than 20000 values. Fix: Make it smaller."},
 		"an amount that keeps its readers busy": {
 			sandbox(`, "volumes": [{"name": "a", "emptyDir": {"sizeLimit": "1.5e-2000000000"}}]`),
-			pod + "volumes[0].emptyDir.sizeLimit (1.5e-2000000000) is an amount of too many digits: write it with a suffix",
+			pod + "volumes[0].emptyDir.sizeLimit (1.5e-2000000000): is an amount of too many digits. Fix: Write it with a suffix",
 		},
 		"a limit that does":    {many("initContainers", `{"name": "a", "image": "a", "resources": {"limits": {"cpu": "1e-2000000000"}}}`, 1), pod + "initContainers[0].resources.limits[cpu]"},
 		"one that is too long": {long(3 << 19), "bytes, at most 1572864 can be stored"},
@@ -203,16 +207,16 @@ func TestAnUpdateIsRefusedForTheExcessThatItBringsInOnly(t *testing.T) {
 		// more is the old object with more of what it has too much of; empty where nothing could be.
 		more, refused string
 	}{
-		"too many volumes":            {volumes(250), volumes(251), "spec.podTemplate.spec.volumes has 251 entries"},
+		"too many volumes":            {volumes(250), volumes(251), "spec.podTemplate.spec.volumes: has 251 entries"},
 		"too many levels":             {deep(80), deep(82), "the object nests more than 64 levels"},
 		"too many values":             {values(21_000), values(21_200), "the object has more than 20000 values"},
-		"too many ports of a named":   {ports("", 1100), ports(another, 1101), "spec.podTemplate.spec.initContainers[1].ports has 1101 entries"},
-		"as many of another":          {ports("", 1100), strings.Replace(ports("", 1100), `"crowded"`, `"other"`, 1), "initContainers[0].ports has 1100 entries"},
-		"too many labels":             {labels(1200), labels(1201), "metadata.labels has 1201 members"},
+		"too many ports of a named":   {ports("", 1100), ports(another, 1101), "spec.podTemplate.spec.initContainers[1].ports: has 1101 entries"},
+		"as many of another":          {ports("", 1100), strings.Replace(ports("", 1100), `"crowded"`, `"other"`, 1), "initContainers[0].ports: has 1100 entries"},
+		"too many labels":             {labels(1200), labels(1201), "metadata.labels: has 1201 members"},
 		"too many bytes":              {long, "", ""},
 		"nothing, with one too long":  {sandbox(""), long, "at most 1572864 can be stored"},
-		"nothing, with more volumes":  {sandbox(""), volumes(201), "spec.podTemplate.spec.volumes has 201 entries"},
-		"as many volumes as may be":   {volumes(200), volumes(201), "spec.podTemplate.spec.volumes has 201 entries"},
+		"nothing, with more volumes":  {sandbox(""), volumes(201), "spec.podTemplate.spec.volumes: has 201 entries"},
+		"as many volumes as may be":   {volumes(200), volumes(201), "spec.podTemplate.spec.volumes: has 201 entries"},
 		"as many values as there may": {values(19_900), values(20_100), "the object has more than 20000 values"},
 	}
 	changes := map[string]func(string) string{
@@ -246,6 +250,55 @@ func TestAnUpdateIsRefusedForTheExcessThatItBringsInOnly(t *testing.T) {
 			}
 			if response := ask(t, handlers[PathValidate], update("tenant", "Sandbox", tc.old, tc.more)); response.Allowed || !strings.HasPrefix(response.Result.Message, "request-limits: ") || !strings.Contains(response.Result.Message, tc.refused) {
 				t.Errorf("more of it: allowed %t, %.300s, want %q", response.Allowed, response.Result.Message, tc.refused)
+			}
+		})
+	}
+}
+
+// What is not judged is refused as what is judged: with causes, with the policies in force
+// and the rule for the audit log, and counted.
+func TestWhatIsTooLargeIsAnsweredAsAllElse(t *testing.T) {
+	deep := sandbox(`, "affinity": ` + strings.Repeat(`{"a": [`, maxNesting) + strings.Repeat(`]}`, maxNesting))
+	crowded := sandbox(`, "tolerations": [` + strings.Repeat(`{}, `, 100) + `{}]`)
+	cases := map[string]struct {
+		object, message string
+		cause           metav1.StatusCause
+	}{
+		"one that is not decoded": {
+			deep, "request-limits: the object nests more than 64 levels. Fix: Make it flatter.",
+			metav1.StatusCause{Type: "request-limits", Message: "the object nests more than 64 levels. Fix: Make it flatter."},
+		},
+		"one with a crowded list": {
+			crowded, "request-limits: spec.podTemplate.spec.tolerations: has 101 entries, at most 100 are judged. Fix: Use fewer.",
+			metav1.StatusCause{Type: "request-limits", Field: "spec.podTemplate.spec.tolerations", Message: "has 101 entries, at most 100 are judged. Fix: Use fewer."},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			m, err := NewMetrics(registry, testclock.NewFakeClock(time.Unix(0, 0)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			decide, source, _ := world{}.parts(t)
+			handlers := Handlers(decide, source, m, 100)
+			request := creation("tenant", "Sandbox", tc.object)
+			response := ask(t, handlers[PathValidate], request)
+			if r := response.Result; response.Allowed || r.Code != http.StatusForbidden || r.Status != metav1.StatusFailure || r.Message != tc.message {
+				t.Errorf("allowed %t, %+v, want it refused with %q", response.Allowed, r, tc.message)
+			}
+			if details := response.Result.Details; details == nil || !slices.Equal(details.Causes, []metav1.StatusCause{tc.cause}) {
+				t.Errorf("details %+v, want the cause %+v", details, tc.cause)
+			}
+			want := map[string]string{"policy-digest": decide.Engine.Digest(), "denied": "request-limits"}
+			if diff := cmp.Diff(want, response.AuditAnnotations); diff != "" {
+				t.Errorf("audit annotations (-want +got):\n%s", diff)
+			}
+			if n := counted(t, registry)["agent_sandbox_admission_findings_total"]; n != 1 {
+				t.Errorf("%v findings are counted, want 1", n)
+			}
+			if mutated := ask(t, handlers[PathMutate], request); !mutated.Allowed {
+				t.Errorf("mutation refuses it: %+v", mutated.Result)
 			}
 		})
 	}

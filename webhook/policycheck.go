@@ -17,7 +17,11 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
+
+// rulePolicies is the rule of policies that would not load.
+const rulePolicies = "policies-load"
 
 // policyCheck refuses policy ConfigMaps.
 type policyCheck struct {
@@ -47,8 +51,22 @@ func (c policyCheck) validate(ctx context.Context, req admission.Request) admiss
 		return admission.Allowed("")
 	}
 	if err := check(ctx, &configMap); err != nil {
-		logf.FromContext(ctx).Info("policy ConfigMap refused", "operation", req.Operation, "reason", err.Error())
-		return admission.Denied("the policies would not load: " + err.Error())
+		v := verdict{digest: c.source.Engine.Digest(), findings: faults(err)}
+		logf.FromContext(ctx).Info("policy ConfigMap refused", "operation", req.Operation, "reason", message(v.findings))
+		countFindings(ctx, v)
+		return respond(req, v)
 	}
 	return admission.Allowed("")
+}
+
+// faults has one finding for each of the errors that are joined in one.
+func faults(err error) []engine.Finding {
+	if joined, several := err.(interface{ Unwrap() []error }); several {
+		var all []engine.Finding
+		for _, one := range joined.Unwrap() {
+			all = append(all, faults(one)...)
+		}
+		return all
+	}
+	return []engine.Finding{{Rule: rulePolicies, Severity: engine.High, Enforcement: engine.Deny, Message: err.Error()}}
 }

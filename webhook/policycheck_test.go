@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -143,6 +144,39 @@ func TestAPolicyThatIsNoTextIsRefused(t *testing.T) {
 	response := ask(t, Handlers(&Judge{}, l.source, l.metrics(t), 100)[PathValidatePolicy], request)
 	if response.Allowed || !strings.Contains(response.Result.Message, `key "team.rego" is binaryData`) {
 		t.Errorf("allowed %t: %+v", response.Allowed, response.Result)
+	}
+}
+
+// Whoever may write a ConfigMap may put a megabyte of faults in it: he hears of some, and how
+// many there are.
+func TestTheRefusalOfAPolicyIsBounded(t *testing.T) {
+	const many = 5000
+	data := map[string]string{}
+	for i := range many {
+		data[fmt.Sprintf("key-%d-%s", i, strings.Repeat("x", 150))] = ""
+	}
+	l := newPolicies(t)
+	registry := prometheus.NewRegistry()
+	m, err := NewMetrics(registry, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response := ask(t, Handlers(&Judge{}, l.source, m, 100)[PathValidatePolicy], applied(t, data))
+	if response.Allowed || response.Result.Details == nil {
+		t.Fatalf("allowed %t, %.300s, want it refused with causes", response.Allowed, response.Result.Message)
+	}
+	causes := response.Result.Details.Causes
+	if len(causes) != maxCauses || causes[0].Type != rulePolicies || !strings.Contains(causes[0].Message, `key "key-0-`) {
+		t.Errorf("%d causes, the first %+v, want %d about keys", len(causes), causes[0], maxCauses)
+	}
+	if text := response.Result.Message; len(text) > maxListed*(maxText+100) || !strings.HasPrefix(text, fmt.Sprintf("%d findings:", many)) {
+		t.Errorf("%d bytes that begin with %.100s", len(text), text)
+	}
+	if response.AuditAnnotations["denied"] != rulePolicies {
+		t.Errorf("audit annotations %v, want the rule", response.AuditAnnotations)
+	}
+	if n := counted(t, registry)["agent_sandbox_admission_findings_total"]; n != many {
+		t.Errorf("%v findings are counted, want %d", n, many)
 	}
 }
 

@@ -88,6 +88,10 @@
 // 7 MiB and a thousand levels, since reading more would cost the memory of the replica; and
 // amounts of too many digits, which no schema of ours takes and no reader survives.
 //
+// 2026-11-30, limits are measured before mutation, and with room for what it may set after it:
+// an object just within them is not refused for what it was given. One that is beyond by no
+// more than the room and was left alone by mutation is refused for its size.
+//
 // 2026-11-30, what a request says of itself proves nothing: on its way out is what the
 // stored object says so of, and an operation that is none is a fault of the request.
 //

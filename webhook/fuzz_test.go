@@ -6,6 +6,7 @@ package webhook
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,14 +101,14 @@ func requireSound(t *testing.T, decide *Judge, request admission.Request) {
 	requireOurselvesFaultless(t, mutated)
 	bare := request
 	bare.Object.Raw = patched(t, request.Object.Raw, onlyClass(mutated))
-	unmutated, complete := causesOf(decide.Validate(t.Context(), bare))
+	unmutated, complete := causesOf(t, decide.Validate(t.Context(), bare))
 	request.Object.Raw = patched(t, request.Object.Raw, mutated)
 	if again := decide.Mutate(t.Context(), request); len(again.Patches) > 0 {
 		t.Errorf("a second pass has a patch: %v", again.Patches)
 	}
 	verdict := decide.Validate(t.Context(), request)
 	requireOurselvesFaultless(t, verdict)
-	causes, _ := causesOf(verdict)
+	causes, _ := causesOf(t, verdict)
 	for of, message := range causes {
 		if !complete && of.rule != judge.RuleDefaults {
 			continue
@@ -131,10 +132,17 @@ func onlyClass(mutated admission.Response) admission.Response {
 type cause struct{ rule, field string }
 
 // causesOf are the messages of a refusal by cause, and whether they are all of them.
-func causesOf(response admission.Response) (causes map[cause]string, complete bool) {
+func causesOf(t *testing.T, response admission.Response) (causes map[cause]string, complete bool) {
+	t.Helper()
 	causes = map[cause]string{}
-	if response.Allowed || response.Result.Details == nil {
-		return causes, response.Allowed
+	if response.Allowed {
+		return causes, true
+	}
+	if details := response.Result.Details; details == nil || len(details.Causes) == 0 {
+		if response.Result.Code == http.StatusForbidden {
+			t.Errorf("refused without a cause: %s", response.Result.Message)
+		}
+		return causes, false
 	}
 	for _, c := range response.Result.Details.Causes {
 		causes[cause{string(c.Type), c.Field}] = fmt.Sprintf("%s %s: %s", c.Type, c.Field, c.Message)

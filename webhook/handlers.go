@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/defaults"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -35,7 +37,7 @@ func (j *Judge) Mutate(ctx context.Context, req admission.Request) admission.Res
 	if err != nil {
 		return failed(http.StatusBadRequest, err)
 	}
-	if beyondLimits(req, r) != nil {
+	if excess, _ := beyondLimits(req, r); excess != nil {
 		return admission.Allowed("")
 	}
 	request := defaults.Request{
@@ -64,7 +66,8 @@ func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.R
 	if r.leaving() || r.harmless() {
 		return admission.Allowed("")
 	}
-	if excess := beyondLimits(req, r); excess != nil {
+	excess, slight := beyondLimits(req, r)
+	if excess != nil && !slight {
 		return j.unfit(ctx, req, *excess)
 	}
 	if !j.Engine.Ready() {
@@ -73,6 +76,9 @@ func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.R
 	v, err := j.judge(ctx, r)
 	if err != nil {
 		return failed(http.StatusInternalServerError, err)
+	}
+	if excess != nil && slices.ContainsFunc(v.findings, func(f engine.Finding) bool { return f.Rule == judge.RuleDefaults }) {
+		return j.unfit(ctx, req, *excess) // it was too large for mutation
 	}
 	switch known := v.inTime(); {
 	case len(known.with(engine.Deny)) > 0:

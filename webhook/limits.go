@@ -34,6 +34,12 @@ const (
 	// fewValues is how many values an update may add to an object that has too many: enough
 	// for labels, an end, and other small things, of which each list has its own limit.
 	fewValues = 100
+	// valuesOfPod and valuesOfContainer are how many values mutation may set in an object
+	// and in each of its containers: a tier asks for some fifteen of each, and for what it
+	// drops and bounds one by one. membersSet is how many members it may add to a mapping.
+	valuesOfPod       = 30
+	valuesOfContainer = 60
+	membersSet        = 10
 	// maxEntries is how many entries a list and how many members an object may have.
 	maxEntries = 1000
 	// bytesOfPlace is how many bytes of JSON one place among the requests that are
@@ -119,25 +125,41 @@ func comeAgain(refusal *admission.Response) {
 
 // beyondLimits says what of an object is too large to judge, or nil. Of an update only what
 // it brings in is, but for amounts of too many digits: no schema of ours takes them, and
-// who reads one hangs.
-func beyondLimits(req admission.Request, r review) *engine.Finding {
+// who reads one hangs. It is slight if it is no more than mutation may have set.
+func beyondLimits(req admission.Request, r review) (found *engine.Finding, slight bool) {
 	if size := len(req.Object.Raw); size > maxObject && len(req.OldObject.Raw) <= maxObject {
-		return new(excess(fmt.Sprintf("the object has %d bytes, at most %d can be stored", size, maxObject), "Make it smaller."))
+		return new(excess(fmt.Sprintf("the object has %d bytes, at most %d can be stored", size, maxObject), "Make it smaller.")), false
 	}
-	now := extentOf(r.object)
-	found := now.beyond(extent{})
+	now, before := extentOf(r.object), extent{}
+	found = now.beyond(before, room{})
 	if found != nil && r.old != nil {
-		found = now.beyond(extentOf(r.old))
+		before = extentOf(r.old)
+		found = now.beyond(before, room{})
 	}
-	if found != nil {
-		return found
+	if found != nil && now.beyond(before, roomFor(r.object)) != nil {
+		return found, false
 	}
+	slight = found != nil
 	if path, text, costly := quantity.FindCostly(r.object); costly {
 		found := excess("is an amount of too many digits", "Write it with a suffix, such as 500m or 2Gi.")
 		found.Field, found.Value = strings.TrimPrefix(path, "."), text
-		return &found
+		return &found, false
 	}
-	return nil
+	return found, slight
+}
+
+// room is what mutation may have set: so many values in all, and so many members of a mapping.
+type room struct{ values, members int }
+
+// roomFor is the room in an object: that of a Pod and its metadata, and that of each container.
+func roomFor(object map[string]any) room {
+	pod := objectAt(object, "spec", "podTemplate", "spec")
+	containers := 0
+	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		members, _ := pod[list].([]any)
+		containers += len(members)
+	}
+	return room{values: valuesOfPod + containers*valuesOfContainer, members: membersSet}
 }
 
 // excess is the finding that an object is beyond a limit.
@@ -161,6 +183,9 @@ type extent struct {
 	// at leads to the value that is being measured.
 	at []step
 }
+
+// mutatedMappings are mappings of any names that mutation adds to.
+var mutatedMappings = []string{"annotations", "limits", "requests"}
 
 // crowd is a list or a mapping with too many entries.
 type crowd struct {
@@ -236,13 +261,23 @@ func (e *extent) count(entries, most int, what string) {
 	e.crowded = append(e.crowded, crowd{path.String(), place.String(), entries, most, what})
 }
 
-// beyond says what is beyond a limit that was not before, or nil.
-func (e *extent) beyond(before extent) *engine.Finding {
+// beyond says what is beyond a limit, with some room, that was not before, or nil.
+func (e *extent) beyond(before extent, more room) *engine.Finding {
 	had := map[string]int{}
 	for _, c := range before.crowded {
 		had[c.place] = max(had[c.place], c.entries)
 	}
-	brought := slices.DeleteFunc(slices.Clone(e.crowded), func(c crowd) bool { return c.entries <= had[c.place] })
+	brought := slices.DeleteFunc(slices.Clone(e.crowded), func(c crowd) bool {
+		most := had[c.place]
+		if slices.Contains(mutatedMappings, c.place[strings.LastIndexByte(c.place, '.')+1:]) {
+			most = max(c.most, most) + more.members
+		}
+		return c.entries <= most
+	})
+	stored := 0
+	if before.values > maxValues {
+		stored = before.values + fewValues
+	}
 	switch {
 	case len(brought) > 0:
 		c := slices.MinFunc(brought, func(a, b crowd) int { return strings.Compare(a.path, b.path) })
@@ -251,7 +286,7 @@ func (e *extent) beyond(before extent) *engine.Finding {
 		return &found
 	case e.depth > max(maxDepth, before.depth):
 		return new(nesting())
-	case e.values > maxValues && (before.values <= maxValues || e.values > before.values+fewValues):
+	case e.values > max(maxValues, stored)+more.values:
 		return new(excess(fmt.Sprintf("the object has more than %d values", maxValues), "Make it smaller."))
 	}
 	return nil

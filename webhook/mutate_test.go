@@ -6,6 +6,7 @@ package webhook
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -59,6 +63,65 @@ func TestMutate(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.paths, paths); diff != "" || !response.Allowed {
 				t.Errorf("allowed %t, paths (-want +got):\n%s", response.Allowed, diff)
+			}
+		})
+	}
+}
+
+// What mutation sets may take an object beyond a limit that it kept as it was submitted: it is
+// not refused for that. One that mutation left alone is refused for its size, not for what is unset.
+func TestWhatMutationSetsIsWithinTheLimits(t *testing.T) {
+	decide := world{platform: strings.Replace(platform, "tiers:\n", "tiers:\n"+demanding, 1), objects: []client.Object{
+		namespace("bounded", map[string]string{"platform.agents.x-k8s.io/tier": "demanding"}),
+	}}.judge(t)
+	filler := func(values int) string {
+		full := strings.TrimSuffix(strings.Repeat("1,", 999), ",")
+		return `"filler": [` + strings.Repeat("["+full+"],", values/1000) + "[" + strings.TrimSuffix(strings.Repeat("1,", values%1000), ",") + "]]"
+	}
+	bare := func(filling string) string {
+		return `{"metadata": {"name": "box"}, "spec": {"podTemplate": {"spec": {"containers": [` +
+			strings.TrimSuffix(strings.Repeat(`{"name": "a", "image": "example.com/a:1"},`, 100), ",") + `]}}, ` + filling + `}}`
+	}
+	valuesOf := func(object string) int {
+		var decoded map[string]any
+		if err := json.Unmarshal([]byte(object), &decoded); err != nil {
+			t.Fatal(err)
+		}
+		return extentOf(decoded).values
+	}
+	most := 19_000 - valuesOf(bare(filler(19_000))) + maxValues
+	crowded := func(annotations int) string {
+		var list strings.Builder
+		for i := range annotations {
+			fmt.Fprintf(&list, `, "a%d": ""`, i)
+		}
+		return strings.Replace(bare(filler(0)), `"name": "box"`, `"name": "box", "annotations": {"b": ""`+list.String()+`}`, 1)
+	}
+	cases := map[string]struct {
+		object string
+		beyond bool
+	}{
+		"as many values as there may be":  {bare(filler(most)), false},
+		"one more":                        {bare(filler(most + 1)), true},
+		"as many members as there may be": {crowded(maxEntries - 1), false},
+		"one member more":                 {crowded(maxEntries), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			request := admission.Request{AdmissionRequest: creation("bounded", "Sandbox", tc.object)}
+			mutated := decide.Mutate(t.Context(), request)
+			if (len(mutated.Patches) == 0) != tc.beyond {
+				t.Errorf("mutation sets %d things, want none: %t", len(mutated.Patches), tc.beyond)
+			}
+			request.Object.Raw = patched(t, request.Object.Raw, mutated)
+			causes, _ := causesOf(t, decide.Validate(t.Context(), request))
+			limits, unset := false, false
+			for of := range causes {
+				limits = limits || of.rule == ruleLimits
+				unset = unset || of.rule == judge.RuleDefaults
+			}
+			if limits != tc.beyond || unset {
+				t.Errorf("refused for its size %t and for what is unset %t, want %t and false: %.500v", limits, unset, tc.beyond, causes)
 			}
 		})
 	}

@@ -99,6 +99,29 @@ func TestEveryCheckOfPodSecurityHasAPlaceAndARemedy(t *testing.T) {
 	}
 }
 
+// Files that are only tried come to be remembered too, and whoever tries them chooses how long they are.
+func TestWhatIsRememberedOfModulesIsBounded(t *testing.T) {
+	for name, tc := range map[string]struct{ size, most int }{
+		"short files": {1, maxCachedModules}, "long files": {1 << 20, maxCachedBytes >> 20}, "one that is longer than all may be": {2 * maxCachedBytes, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, loads, most := moduleCache{entries: map[cacheKey]cached{}}, 0, 0
+			for i := range 2*tc.most + 1 {
+				for range 2 {
+					c.of(cacheKey{file: fmt.Sprint(i)}, tc.size, func() (*rule, error) {
+						loads++
+						return &rule{}, nil
+					})
+				}
+				most = max(most, len(c.entries))
+			}
+			if most != tc.most || loads != 2*tc.most+1 {
+				t.Errorf("%d are remembered at the same time, want %d; loaded %d times", most, tc.most, loads)
+			}
+		})
+	}
+}
+
 // What a check reads and nobody decodes would pass it.
 func TestEveryFieldThatChecksReadIsDecoded(t *testing.T) {
 	container := map[string]any{

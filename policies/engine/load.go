@@ -70,15 +70,21 @@ type cached struct {
 type moduleCache struct {
 	mu      sync.Mutex
 	entries map[cacheKey]cached
+	// bytes are those of the files: what they come to takes many times as much.
+	bytes int
 }
 
-const maxCachedModules = 2048
+const (
+	maxCachedModules = 2048
+	maxCachedBytes   = 8 << 20
+)
 
 // compiled is for all engines of the process: an outcome depends on its key only, and checking the types of a
 // module costs many times what all else about it does.
 var compiled = moduleCache{entries: map[cacheKey]cached{}}
 
-func (c *moduleCache) of(key cacheKey, load func() (*rule, error)) cached {
+// of returns the outcome of a file of so many bytes.
+func (c *moduleCache) of(key cacheKey, size int, load func() (*rule, error)) cached {
 	c.mu.Lock()
 	outcome, ok := c.entries[key]
 	c.mu.Unlock()
@@ -88,8 +94,12 @@ func (c *moduleCache) of(key cacheKey, load func() (*rule, error)) cached {
 	outcome.rule, outcome.err = load()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.entries) >= maxCachedModules {
+	if len(c.entries) >= maxCachedModules || c.bytes+size > maxCachedBytes {
 		clear(c.entries)
+		c.bytes = 0
+	}
+	if _, ok := c.entries[key]; !ok {
+		c.bytes += size
 	}
 	c.entries[key] = outcome
 	return outcome
@@ -189,7 +199,7 @@ func (e *Engine) outcomes(modules []Module, loaded *loadedRules) []moduleOutcome
 			continue
 		}
 		key := cacheKey{helpers: loaded.helperHash, content: m.hash(), file: m.file()}
-		all = append(all, moduleOutcome{compiled.of(key, func() (*rule, error) { return loadRule(m, loaded.helpers) }), m})
+		all = append(all, moduleOutcome{compiled.of(key, len(m.Content), func() (*rule, error) { return loadRule(m, loaded.helpers) }), m})
 	}
 	rank := func(o moduleOutcome) int {
 		inForce := e.files[o.module.file()]

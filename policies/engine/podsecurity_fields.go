@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -19,7 +20,12 @@ import (
 // volume, and how to mend them.
 type place struct {
 	pod, container, volume []string
-	remedy                 string
+	// apart says that each of the fields of the Pod and of a container is judged on its own, and each member of what
+	// is written list[].
+	apart bool
+	// required is a field whose absence is a fault, when they are judged apart.
+	required string
+	remedy   string
 }
 
 var places = map[policy.CheckID]place{
@@ -33,11 +39,14 @@ var places = map[policy.CheckID]place{
 		remedy:    "Remove the AppArmor profile, or use RuntimeDefault.",
 	},
 	"capabilities_baseline": {
-		container: []string{"securityContext.capabilities.add"},
+		container: []string{"securityContext.capabilities.add[]"},
+		apart:     true,
 		remedy:    "Remove the capability from securityContext.capabilities.add.",
 	},
 	"capabilities_restricted": {
-		container: []string{"securityContext.capabilities"},
+		container: []string{"securityContext.capabilities.add[]"},
+		apart:     true,
+		required:  "securityContext.capabilities.drop",
 		remedy:    `Set securityContext.capabilities.drop of the container to ["ALL"] and add nothing but NET_BIND_SERVICE.`,
 	},
 	"hostNamespaces": {
@@ -49,12 +58,20 @@ var places = map[policy.CheckID]place{
 		remedy: "Use an emptyDir, or volumeClaimTemplates for files that must outlive the Pod.",
 	},
 	"hostPorts": {
-		container: []string{"ports"},
+		container: []string{"ports[].hostPort"},
+		apart:     true,
 		remedy:    "Remove hostPort; set spec.service to true to reach the Sandbox by name.",
 	},
 	"hostProbesAndHostLifecycle": {
-		container: []string{"livenessProbe", "readinessProbe", "startupProbe", "lifecycle"},
-		remedy:    "Remove host from the probe or hook; it is then sent to the Pod itself.",
+		container: []string{
+			"livenessProbe.httpGet.host", "livenessProbe.tcpSocket.host",
+			"readinessProbe.httpGet.host", "readinessProbe.tcpSocket.host",
+			"startupProbe.httpGet.host", "startupProbe.tcpSocket.host",
+			"lifecycle.postStart.httpGet.host", "lifecycle.postStart.tcpSocket.host",
+			"lifecycle.preStop.httpGet.host", "lifecycle.preStop.tcpSocket.host",
+		},
+		apart:  true,
+		remedy: "Remove host from the probe or hook; it is then sent to the Pod itself.",
 	},
 	"privileged": {
 		container: []string{"securityContext.privileged"},
@@ -87,8 +104,9 @@ var places = map[policy.CheckID]place{
 		remedy:    "Remove securityContext.runAsUser or set it to a number other than 0.",
 	},
 	"seLinuxOptions": {
-		pod:       []string{"securityContext.seLinuxOptions"},
-		container: []string{"securityContext.seLinuxOptions"},
+		pod:       seLinuxFields,
+		container: seLinuxFields,
+		apart:     true,
 		remedy:    "Remove user and role of seLinuxOptions, and use a type that containers have by default.",
 	},
 	"seccompProfile_baseline": {
@@ -102,7 +120,8 @@ var places = map[policy.CheckID]place{
 		remedy:    "Set securityContext.seccompProfile.type of the Pod to RuntimeDefault.",
 	},
 	"sysctls": {
-		pod:    []string{"securityContext.sysctls"},
+		pod:    []string{"securityContext.sysctls[]"},
+		apart:  true,
 		remedy: "Remove the sysctl; only those that Kubernetes counts as safe are allowed.",
 	},
 	"windowsHostProcess": {
@@ -110,6 +129,10 @@ var places = map[policy.CheckID]place{
 		container: []string{"securityContext.windowsOptions.hostProcess"},
 		remedy:    "Remove windowsOptions.hostProcess.",
 	},
+}
+
+var seLinuxFields = []string{
+	"securityContext.seLinuxOptions.type", "securityContext.seLinuxOptions.user", "securityContext.seLinuxOptions.role",
 }
 
 // locate finds where a failed check fails, by running it on the Pod without its parts and on each
@@ -122,12 +145,12 @@ func locate(ctx context.Context, subject pod, id policy.CheckID, check policy.Ch
 	base := subject.path + ".spec"
 	bare := withoutParts(subject.spec)
 	var found []violation
-	note := func(detail, path string, part map[string]any, candidates []string) {
-		for _, field := range presentOf(part, candidates) {
-			found = append(found, violation{
-				check: string(id), field: strings.TrimSuffix(path+"."+field, "."),
-				value: textOf(lookUp(part, field)), detail: shorten(detail, maxMessage),
-			})
+	note := func(detail, path string, part suspect) {
+		part.where, part.check = where, check
+		for _, v := range part.atFault(ctx) {
+			v.check, v.field = string(id), strings.TrimSuffix(path+"."+v.field, ".")
+			v.detail = shorten(cmp.Or(v.detail, detail), maxMessage)
+			found = append(found, v)
 		}
 	}
 	result := check(&subject.metadata, &bare)
@@ -135,7 +158,7 @@ func locate(ctx context.Context, subject pod, id policy.CheckID, check policy.Ch
 	if result.Allowed {
 		whole = ""
 	} else if found = annotated(ctx, subject, string(id), check, &bare); len(found) == 0 {
-		note(whole, base, raw, where.pod)
+		note(whole, base, suspect{raw: raw, candidates: where.pod})
 	}
 	for _, list := range partsOf(subject.spec) {
 		candidates := list.candidates(where)
@@ -150,7 +173,8 @@ func locate(ctx context.Context, subject pod, id policy.CheckID, check policy.Ch
 			list.isolate(&alone, i)
 			result := check(&metadata, &alone)
 			if detail := detailOf(result); !result.Allowed && detail != whole {
-				note(detail, fmt.Sprintf("%s.%s[%d]", base, list.name, i), memberAt(raw, list.name, i), candidates)
+				note(detail, fmt.Sprintf("%s.%s[%d]", base, list.name, i),
+					suspect{list: list.name, raw: memberAt(raw, list.name, i), candidates: candidates})
 			}
 		}
 	}

@@ -60,11 +60,11 @@ func TestPodSecurityNamesTheFieldOfEachCheck(t *testing.T) {
 		},
 		"Host port": {
 			[]string{container("ports: [{containerPort: 1, hostPort: 2}]")},
-			baseline(main+".ports", `[{"containerPort":1,"hostPort":2}]`),
+			baseline(main+".ports[0].hostPort", "2"),
 		},
 		"Capabilities": {
 			[]string{container("securityContext: {capabilities: {add: [SYS_ADMIN]}}")},
-			baseline(main+".securityContext.capabilities.add", `["SYS_ADMIN"]`),
+			baseline(main+".securityContext.capabilities.add[0]", "SYS_ADMIN"),
 		},
 		"Proc mount": {
 			[]string{container("securityContext: {procMount: Unmasked}")}, baseline(main+".securityContext.procMount", "Unmasked"),
@@ -84,11 +84,11 @@ func TestPodSecurityNamesTheFieldOfEachCheck(t *testing.T) {
 			[]string{"securityContext: {appArmorProfile: {type: Unconfined}}"}, baseline(base+".securityContext.appArmorProfile.type", "Unconfined"),
 		},
 		"SELinux": {
-			[]string{"securityContext: {seLinuxOptions: {user: system_u}}"}, baseline(base+".securityContext.seLinuxOptions", `{"user":"system_u"}`),
+			[]string{"securityContext: {seLinuxOptions: {user: system_u}}"}, baseline(base+".securityContext.seLinuxOptions.user", "system_u"),
 		},
 		"Sysctls": {
 			[]string{"securityContext: {sysctls: [{name: kernel.msgmax, value: '1'}]}"},
-			baseline(base+".securityContext.sysctls", `[{"name":"kernel.msgmax","value":"1"}]`),
+			baseline(base+".securityContext.sysctls[0]", `{"name":"kernel.msgmax","value":"1"}`),
 		},
 		"Host process": {
 			[]string{"securityContext: {windowsOptions: {hostProcess: true}}"},
@@ -96,7 +96,27 @@ func TestPodSecurityNamesTheFieldOfEachCheck(t *testing.T) {
 		},
 		"Probe of another host": {
 			[]string{container("livenessProbe: {httpGet: {host: 169.254.169.254, port: 80}}")},
-			baseline(main+".livenessProbe", `{"httpGet":{"host":"169.254.169.254","port":80}}`),
+			baseline(main+".livenessProbe.httpGet.host", "169.254.169.254"),
+		},
+		"Host ports among others": {
+			[]string{container("ports: [{containerPort: 1}, {containerPort: 2, hostPort: 2}, {containerPort: 3, hostPort: 3}]")},
+			[]brief{{engine.RulePSSBaseline, "Deny", main + ".ports[1].hostPort", "2"}, {engine.RulePSSBaseline, "Deny", main + ".ports[2].hostPort", "3"}},
+		},
+		"A capability beside a harmless one, in an init container": {
+			[]string{"initContainers: [{name: a, image: a, securityContext: {capabilities: {add: [CHOWN, SYS_ADMIN]}}}]"},
+			baseline(base+".initContainers[0].securityContext.capabilities.add[1]", "SYS_ADMIN"),
+		},
+		"A sysctl beside a safe one": {
+			[]string{"securityContext: {sysctls: [{name: kernel.shm_rmid_forced, value: '1'}, {name: kernel.msgmax, value: '1'}]}"},
+			baseline(base+".securityContext.sysctls[1]", `{"name":"kernel.msgmax","value":"1"}`),
+		},
+		"SELinux of a container, with a type that is allowed": {
+			[]string{container("securityContext: {seLinuxOptions: {type: container_t, role: r, level: s0}}")},
+			baseline(main+".securityContext.seLinuxOptions.role", "r"),
+		},
+		"A hook of another host beside a probe of its own": {
+			[]string{container("readinessProbe: {tcpSocket: {host: '', port: 1}}, lifecycle: {preStop: {httpGet: {host: a, port: 1}}}")},
+			baseline(main+".lifecycle.preStop.httpGet.host", "a"),
 		},
 		"Nothing": {},
 	}
@@ -131,7 +151,7 @@ func TestPodSecurityRestricted(t *testing.T) {
 			changes: []string{"containers: [{name: a, image: 'a:1'}]"},
 			want: []brief{
 				restricted(main+".securityContext.allowPrivilegeEscalation", ""),
-				restricted(main+".securityContext.capabilities", ""),
+				restricted(main+".securityContext.capabilities.drop", ""),
 				restricted(main+".securityContext.runAsNonRoot", ""),
 				restricted(main+".securityContext.seccompProfile.type", ""),
 			},
@@ -155,9 +175,19 @@ func TestPodSecurityRestricted(t *testing.T) {
 					"allowPrivilegeEscalation: false, seccompProfile: {type: RuntimeDefault}}}]",
 			},
 			want: []brief{
-				{engine.RulePSSBaseline, "Deny", main + ".securityContext.capabilities.add", `["SYS_ADMIN"]`},
-				restricted(main+".securityContext.capabilities", `{"add":["SYS_ADMIN"],"drop":["ALL"]}`),
+				{engine.RulePSSBaseline, "Deny", main + ".securityContext.capabilities.add[0]", "SYS_ADMIN"},
 			},
+		},
+		"A capability is added, and not all are dropped": {
+			changes: []string{strings.Replace(hardened, "drop: [ALL]", "add: [NET_BIND_SERVICE, CHOWN], drop: [KILL]", 1)},
+			want: []brief{
+				restricted(main+".securityContext.capabilities.add[1]", "CHOWN"),
+				restricted(main+".securityContext.capabilities.drop", `["KILL"]`),
+			},
+		},
+		"A capability is added, and all are dropped": {
+			changes: []string{strings.Replace(hardened, "drop: [ALL]", "add: [NET_BIND_SERVICE, CHOWN], drop: [ALL]", 1)},
+			want:    []brief{restricted(main+".securityContext.capabilities.add[1]", "CHOWN")},
 		},
 		"Two sources of a volume": {
 			changes: []string{hardened, "volumes: [{name: b, configMap: {name: a}, hostPath: {path: /}}]"},

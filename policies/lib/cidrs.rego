@@ -54,3 +54,7 @@ spared(range, block) if {
 	valid(except)
 	net.cidr_contains(except, range)
 }
+
+# METADATA
+# description: What a finding says of a block that does not leave a range out.
+without(block, range) := sprintf("%s without %s", [block.cidr, range])

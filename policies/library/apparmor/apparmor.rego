@@ -34,7 +34,7 @@ deny contains finding if {
 	finding := {
 		"message": "the AppArmor profile is neither that of the runtime nor an allowed one",
 		"field": sprintf("%s.securityContext.appArmorProfile", [path]),
-		"value": values.given_or(profile, ["type"], profile),
+		"value": profile,
 	}
 }
 

@@ -18,8 +18,8 @@ test_denies_in_every_list[list] if {
 	apparmor.deny == {{
 		"message": "the AppArmor profile is neither that of the runtime nor an allowed one",
 		"field": sprintf("spec.podTemplate.spec.%s[0].securityContext.appArmorProfile", [list]),
-		"value": "Unconfined",
-	}} with input as profile(list, {"type": "Unconfined"})
+		"value": {"type": "Localhost", "localhostProfile": "theirs"},
+	}} with input as profile(list, {"type": "Localhost", "localhostProfile": "theirs"})
 }
 
 test_denies_for_the_pod if {

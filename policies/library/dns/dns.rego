@@ -65,7 +65,7 @@ deny contains finding if {
 	finding := {
 		"message": "the alias stands for a name of the platform",
 		"field": sprintf("%s[%v].hostnames[%v]", [pods.field("hostAliases"), i, j]),
-		"value": name,
+		"value": {"ip": values.given_or(entry, ["ip"], ""), "hostname": name},
 	}
 }
 

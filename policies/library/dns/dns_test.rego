@@ -28,7 +28,7 @@ test_denies_an_alias[name] if {
 	dns.deny == {{
 		"message": "the alias stands for a name of the platform",
 		"field": "spec.podTemplate.spec.hostAliases[1].hostnames[1]",
-		"value": name,
+		"value": {"ip": "192.0.2.1", "hostname": name},
 	}} with input as request({"hostAliases": [{"ip": "192.0.2.1"}, {"ip": "192.0.2.1", "hostnames": ["example.com", name]}]}, true)
 }
 

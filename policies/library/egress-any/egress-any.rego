@@ -43,7 +43,7 @@ deny contains finding if {
 	finding := {
 		"message": "a rule without peers allows every address",
 		"field": sprintf("spec.networkPolicy.egress[%v].to", [index]),
-		"value": "",
+		"value": values.given_or(rule, ["ports"], ""),
 	}
 }
 
@@ -54,7 +54,7 @@ deny contains finding if {
 	finding := {
 		"message": "an empty peer allows every address",
 		"field": sprintf("spec.networkPolicy.egress[%v].to[%v]", [i, j]),
-		"value": "",
+		"value": values.given_or(rule, ["ports"], ""),
 	}
 }
 
@@ -78,7 +78,7 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("the range covers %s", [required]),
 		"field": sprintf("%s.except", [path]),
-		"value": block.cidr,
+		"value": cidrs.without(block, required),
 	}
 }
 

@@ -1,6 +1,7 @@
 package policies.library.egress_any_test
 
 import data.lib.fixtures
+import data.lib.values
 import data.policies.library.egress_any
 
 policy(rules) := {
@@ -12,12 +13,13 @@ block(cidr, excepts) := {"to": [{"ipBlock": {"cidr": cidr, "except": excepts}}]}
 
 test_denies_no_peer[note] if {
 	some note, rule in {"absent": {}, "null": {"to": null}, "empty": {"to": []}, "ports only": {"ports": [{"port": 443}]}, "no list": {"to": true}, "no object": true}
-	egress_any.deny == {{"message": "a rule without peers allows every address", "field": "spec.networkPolicy.egress[1].to", "value": ""}} with input as policy([block("192.0.2.0/24", []), rule])
+	egress_any.deny == {{"message": "a rule without peers allows every address", "field": "spec.networkPolicy.egress[1].to", "value": values.given_or(rule, ["ports"], "")}} with input as policy([block("192.0.2.0/24", []), rule])
 }
 
 test_denies_an_empty_peer[note] if {
 	some note, peer in {"empty": {}, "null": null}
-	egress_any.deny == {{"message": "an empty peer allows every address", "field": "spec.networkPolicy.egress[0].to[0]", "value": ""}} with input as policy([{"to": [peer]}])
+	some ports in ["", [{"port": 443}]]
+	egress_any.deny == {{"message": "an empty peer allows every address", "field": "spec.networkPolicy.egress[0].to[0]", "value": ports}} with input as policy([{"to": [peer], "ports": ports}])
 }
 
 test_denies_everything[note] if {
@@ -25,7 +27,7 @@ test_denies_everything[note] if {
 	egress_any.deny == {{
 		"message": sprintf("the range covers %s", [case[2]]),
 		"field": "spec.networkPolicy.egress[0].to[0].ipBlock.except",
-		"value": case[0],
+		"value": sprintf("%s without %s", [case[0], case[2]]),
 	}} with input as policy([block(case[0], case[1])])
 }
 

@@ -34,6 +34,6 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("the range covers addresses of the cluster in %s", [target]),
 		"field": sprintf("%s.except", [path]),
-		"value": block.cidr,
+		"value": cidrs.without(block, target),
 	}
 }

@@ -41,6 +41,6 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("the range covers the metadata service at %s", [target]),
 		"field": sprintf("%s.except", [path]),
-		"value": block.cidr,
+		"value": cidrs.without(block, target),
 	}
 }

@@ -20,7 +20,7 @@ test_denies[note] if {
 	egress_metadata.deny == {{
 		"message": sprintf("the range covers the metadata service at %s", [case[2]]),
 		"field": "spec.networkPolicy.egress[0].to[0].ipBlock.except",
-		"value": case[0],
+		"value": sprintf("%s without %s", [case[0], case[2]]),
 	}} with input as policy(case[0], case[1])
 }
 

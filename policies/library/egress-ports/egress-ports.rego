@@ -32,7 +32,7 @@ deny contains finding if {
 	finding := {
 		"message": "a rule without ports allows every port",
 		"field": sprintf("spec.networkPolicy.egress[%v].ports", [index]),
-		"value": "",
+		"value": values.given_or(rule, ["to"], ""),
 	}
 }
 
@@ -44,7 +44,7 @@ deny contains finding if {
 	finding := {
 		"message": fault,
 		"field": sprintf("spec.networkPolicy.egress[%v].ports[%v]", [i, j]),
-		"value": values.given_or(port, ["port"], ""),
+		"value": port,
 	}
 }
 

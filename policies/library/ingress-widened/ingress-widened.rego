@@ -31,7 +31,7 @@ deny contains finding if {
 	finding := {
 		"message": "a rule without peers lets everybody in",
 		"field": sprintf("spec.networkPolicy.ingress[%v].from", [index]),
-		"value": "",
+		"value": values.given_or(rule, ["ports"], ""),
 	}
 }
 

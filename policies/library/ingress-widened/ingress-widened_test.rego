@@ -14,7 +14,7 @@ test_denies_everybody[note] if {
 	ingress_widened.deny == {{
 		"message": "a rule without peers lets everybody in",
 		"field": "spec.networkPolicy.ingress[1].from",
-		"value": "",
+		"value": object.get(rule, "ports", ""),
 	}} with input as policy(rule)
 }
 

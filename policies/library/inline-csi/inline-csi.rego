@@ -33,7 +33,7 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("%s uses the CSI driver %q", [volumes.label(volume), values.text(driver)]),
 		"field": sprintf("%s.csi.driver", [path]),
-		"value": driver,
+		"value": source,
 	}
 }
 

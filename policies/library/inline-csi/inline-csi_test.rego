@@ -10,7 +10,7 @@ test_denies[note] if {
 	inline_csi.deny == {{
 		"message": sprintf(`volume "a" uses the CSI driver %q`, [case[1]]),
 		"field": "spec.podTemplate.spec.volumes[0].csi.driver",
-		"value": case[1],
+		"value": case[0],
 	}} with input as request(case[0])
 }
 

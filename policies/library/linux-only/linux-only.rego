@@ -46,6 +46,6 @@ deny contains finding if {
 	finding := {
 		"message": "options of Windows are set",
 		"field": sprintf("%s.securityContext.windowsOptions", [path]),
-		"value": "",
+		"value": options,
 	}
 }

@@ -26,7 +26,7 @@ test_denies_options_in_every_list[list] if {
 	linux_only.deny == {{
 		"message": "options of Windows are set",
 		"field": sprintf("spec.podTemplate.spec.%s[0].securityContext.windowsOptions", [list]),
-		"value": "",
+		"value": {"runAsUserName": "a"},
 	}} with input as fixtures.sandbox({list: [{"securityContext": {"windowsOptions": {"runAsUserName": "a"}}}]})
 }
 

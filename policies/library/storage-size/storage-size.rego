@@ -51,7 +51,7 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("the volumes together are larger than %s", [given.maxTotal]),
 		"field": volumes.templates_field,
-		"value": "",
+		"value": sprintf("%d bytes", [ceil(sizes.of_pod.requested / 1000)]),
 	}
 }
 

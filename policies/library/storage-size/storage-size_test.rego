@@ -27,7 +27,7 @@ test_denies_the_sum if {
 	storage_size.deny == {{
 		"message": "the volumes together are larger than 20Gi",
 		"field": "spec.volumeClaimTemplates",
-		"value": "",
+		"value": "21474836481 bytes",
 	}} with input as claims(["10Gi", "10Gi", "1"])
 }
 

@@ -39,7 +39,7 @@ deny contains finding if {
 	finding := {
 		"message": "the sysctl is not on the list of those that are confined to a Pod",
 		"field": sprintf("%s.securityContext.sysctls[%v].name", [pods.field_prefix, index]),
-		"value": object.get({"value": sysctl}, ["value", "name"], sysctl),
+		"value": sysctl,
 	}
 }
 

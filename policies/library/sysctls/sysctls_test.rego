@@ -9,7 +9,7 @@ test_denies if {
 	sysctls.deny == {{
 		"message": "the sysctl is not on the list of those that are confined to a Pod",
 		"field": "spec.podTemplate.spec.securityContext.sysctls[1].name",
-		"value": "kernel.msgmax",
+		"value": {"name": "kernel.msgmax", "value": "1"},
 	}} with input as request([{"name": "net.ipv4.tcp_syncookies", "value": "1"}, {"name": "kernel.msgmax", "value": "1"}])
 }
 

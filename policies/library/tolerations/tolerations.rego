@@ -23,7 +23,6 @@
 package policies.library.tolerations
 
 import data.lib.pods
-import data.lib.values
 
 deny contains finding if {
 	some index, toleration in pods.spec.tolerations
@@ -31,7 +30,7 @@ deny contains finding if {
 	finding := {
 		"message": "the toleration is not one of those that are allowed",
 		"field": sprintf("%s[%v]", [pods.field("tolerations"), index]),
-		"value": values.given_or(toleration, ["key"], ""),
+		"value": toleration,
 	}
 }
 

@@ -6,18 +6,18 @@ import data.policies.library.tolerations
 request(value) := fixtures.configured(fixtures.pod_with({"tolerations": value}), {"allowed": ["sandbox", ""]})
 
 test_denies[note] if {
-	some note, case in {
-		"everything": [{"operator": "Exists"}, ""],
-		"an empty key, listed or not": [{"key": "", "operator": "Exists"}, ""],
-		"the control plane": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}, "node-role.kubernetes.io/control-plane"],
-		"a key that begins alike": [{"key": "sandbox2"}, "sandbox2"],
-		"null": [null, ""],
+	some note, toleration in {
+		"everything": {"operator": "Exists"},
+		"an empty key, listed or not": {"key": "", "operator": "Exists"},
+		"the control plane": {"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"},
+		"a key that begins alike": {"key": "sandbox2"},
+		"null": null,
 	}
 	tolerations.deny == {{
 		"message": "the toleration is not one of those that are allowed",
 		"field": "spec.podTemplate.spec.tolerations[1]",
-		"value": case[1],
-	}} with input as request([{"key": "sandbox"}, case[0]])
+		"value": toleration,
+	}} with input as request([{"key": "sandbox"}, toleration])
 }
 
 test_denies_without_parameters if {

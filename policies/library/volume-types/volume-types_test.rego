@@ -10,8 +10,8 @@ test_denies[kind] if {
 	volume_types.deny == {{
 		"message": sprintf(`volume "a" is of the type %s`, [kind]),
 		"field": sprintf("spec.podTemplate.spec.volumes[0].%s", [kind]),
-		"value": kind,
-	}} with input as request({"name": "a", kind: {}})
+		"value": {"server": "a"},
+	}} with input as request({"name": "a", kind: {"server": "a"}})
 }
 
 test_denies_a_second_source if {

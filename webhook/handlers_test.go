@@ -280,7 +280,7 @@ func TestValidate(t *testing.T) {
 		},
 		"a namespace whose own label is restricted": {
 			creation("labelled", "Sandbox", good), []string{
-				"pss-restricted spec.podTemplate.spec.containers[0].securityContext.capabilities",
+				"pss-restricted spec.podTemplate.spec.containers[0].securityContext.capabilities.drop",
 				"pss-restricted spec.podTemplate.spec.containers[0].securityContext.runAsNonRoot",
 			},
 		},

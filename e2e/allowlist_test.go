@@ -68,7 +68,7 @@ func TestProfilesThatNameWhatTheyAllow(t *testing.T) {
 		"an address beside the range, IPv6":    {"tcp", publicAddress6, nil},
 		"the metadata service":                 {"tcp", metadataAddress, nil},
 		"the metadata service, UDP":            {"udp", metadataAddress, nil},
-		"the apiserver's Service":              {"tcp", "10.96.0.1:443", nil},
+		"the apiserver's Service":              {"tcp", apiserverService, nil},
 		"a name, UDP":                          {"dns", clusterName, names},
 		"a name, TCP":                          {"dnstcp", clusterName, names},
 		"a name, at the node's resolver, UDP":  {"dns", "world.test" + atNode, names},

@@ -15,6 +15,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
@@ -50,6 +52,8 @@ func TestEgressProfiles(t *testing.T) {
 	neighbour, neighbour6 := targetsOf(t, startPod(ctx, t, ns, "neighbour", "serve", ":8080"))
 	other, other6 := targetsOf(t, startPod(ctx, t, foreign, "other", "serve", ":8080"))
 	apiserver, kubelet := nodeAddresses(ctx, t)
+	datagrams, datagrams6 := datagramsAtNode(ctx, t, foreign, kubelet)
+	waitAnswer(ctx, t, client.ObjectKey{Namespace: foreign, Name: "other"}, question{command: "udp", target: apiserverService}, true) // they are led there
 	dns, public := []string{"dns-only", "public"}, []string{"public"}
 	mustAnswerUnder(ctx, t, ns, []string{"none", "dns-only", "public"}, map[string]question{
 		"a public address":                    {"tcp", publicAddress, public},
@@ -66,9 +70,12 @@ func TestEgressProfiles(t *testing.T) {
 		"a neighbour, IPv6, UDP":              {"udp", neighbour6, nil},
 		"the metadata service":                {"tcp", metadataAddress, nil},
 		"the metadata service, UDP":           {"udp", metadataAddress, nil},
-		"the apiserver's Service":             {"tcp", "10.96.0.1:443", nil},
+		"the apiserver's Service":             {"tcp", apiserverService, nil},
 		"the apiserver's address":             {"tcp", apiserver, nil},
 		"the kubelet":                         {"tcp", kubelet, nil},
+		"the apiserver's Service, UDP":        {"udp", apiserverService, nil},
+		"the node, UDP":                       {"udp", datagrams, nil},
+		"the node, IPv6, UDP":                 {"udp", datagrams6, nil},
 		"another tenant's Pod":                {"tcp", other, nil},
 		"another tenant's Pod, UDP":           {"udp", other, nil},
 		"a neighbour":                         {"tcp", neighbour, nil},
@@ -242,6 +249,36 @@ func nodeAddresses(ctx context.Context, t *testing.T) (apiserver, kubelet string
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%s:%d", slice.Endpoints[0].Addresses[0], *slice.Ports[0].Port), nodes.Items[0].Status.Addresses[0].Address + ":10250"
+}
+
+// datagramsAtNode runs Pods in the network of the node that answer datagrams at addresses of
+// it, the one where the kubelet is and one of IPv6, and leads the datagrams for the apiserver's
+// Service to the first, whose node is that of the apiserver: nothing of the cluster itself
+// answers any.
+func datagramsAtNode(ctx context.Context, t *testing.T, namespace, kubelet string) (target, target6 string) {
+	t.Helper()
+	const port = 18443
+	address, _, err := net.SplitHostPort(kubelet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, target6 = fmt.Sprintf("%s:%d", address, port), fmt.Sprintf("%s:%d", gateway6, port)
+	labels := map[string]string{"app": "datagrams"}
+	for name, at := range map[string]string{"datagrams": target, "datagrams6": target6} {
+		pod := ordinaryPod(namespace, name, "serve", at)
+		pod.Spec.HostNetwork = true
+		if at == target {
+			pod.Labels = labels
+		}
+		mustCreate(ctx, t, pod)
+		waitPod(ctx, t, pod)
+	}
+	host, _, _ := net.SplitHostPort(apiserverService)
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "datagrams"}}
+	service.Spec.Selector, service.Spec.ExternalIPs = labels, []string{host}
+	service.Spec.Ports = []corev1.ServicePort{{Protocol: corev1.ProtocolUDP, Port: 443, TargetPort: intstr.FromInt32(port)}}
+	mustCreate(ctx, t, service)
+	return target, target6
 }
 
 func dnsPod(ctx context.Context, t *testing.T) string {

@@ -46,7 +46,7 @@ func TestHostileTenantReachesNoMoreThanHisTierAllows(t *testing.T) { //nolint:tp
 		"the metadata service": {command: "tcp", target: metadataAddress},
 		"the same by an alias": {command: "tcp", target: "inside.test:80"},
 		"a resolver outside":   {command: "dns", target: "known.elsewhere.test"},
-		"the apiserver":        {command: "tcp", target: "10.96.0.1:443"},
+		"the apiserver":        {command: "tcp", target: apiserverService},
 	}
 	control := ordinaryPod(ns, "control", "sleep")
 	control.Spec.HostAliases = []corev1.HostAlias{{IP: "169.254.169.254", Hostnames: []string{"inside.test"}}, {IP: "203.0.113.10", Hostnames: []string{"outside.test"}}}

@@ -24,6 +24,8 @@ const (
 
 	publicAddress6   = "[2001:db8:113::10]:80"
 	metadataAddress6 = "[fd00:ec2::254]:80"
+	// apiserverService is where Pods find the apiserver.
+	apiserverService = "10.96.0.1:443"
 	// gateway6 is an address of the node itself, that of the bridge of its Pods.
 	gateway6 = "[fd00:10:244::1]"
 )
@@ -57,7 +59,7 @@ func TestSandboxReachesWhatItMayAndNothingElse(t *testing.T) { //nolint:tparalle
 	}{
 		"another Pod":          {neighbour.Status.PodIP + ":8080", false},
 		"the metadata service": {metadataAddress, false},
-		"the apiserver":        {"10.96.0.1:443", false},
+		"the apiserver":        {apiserverService, false},
 		"a public address":     {publicAddress, true},
 	}
 	for name, tc := range cases {

@@ -171,8 +171,8 @@ func answers(ctx context.Context, t *testing.T, pod client.ObjectKey, targets []
 	return codes
 }
 
-// Only the router reaches a Sandbox: not a Pod of another namespace that wears its
-// labels, by either family of addresses.
+// Only the router reaches a Sandbox: not a Pod of another namespace that wears its labels, nor
+// one beside the Sandbox, by either family of addresses.
 func TestNobodyPassesForTheRouter(t *testing.T) { //nolint:tparallel // Its Pods serve all its questions.
 	t.Parallel()
 	ctx := t.Context()
@@ -183,6 +183,7 @@ func TestNobodyPassesForTheRouter(t *testing.T) { //nolint:tparallel // Its Pods
 	router := map[string]string{"app": "sandbox-router"}
 	labelledPod(ctx, t, kit.ReleaseNamespace, router)
 	labelledPod(ctx, t, foreign, router)
+	labelledPod(ctx, t, ns, router)
 	for what, q := range map[string]question{
 		"TCP": {command: "tcp", target: target}, "UDP": {command: "udp", target: target},
 		"IPv6, TCP": {command: "tcp", target: target6}, "IPv6, UDP": {command: "udp", target: target6},
@@ -190,6 +191,7 @@ func TestNobodyPassesForTheRouter(t *testing.T) { //nolint:tparallel // Its Pods
 		t.Run(what, func(t *testing.T) {
 			waitAnswer(ctx, t, client.ObjectKey{Namespace: kit.ReleaseNamespace, Name: "story-router"}, q, true) // or the story proves nothing
 			mustBe(t, ask(ctx, t, foreign, "story-router", q), false)
+			mustBe(t, ask(ctx, t, ns, "story-router", q), false)
 		})
 	}
 }

@@ -202,6 +202,58 @@ func TestTier(t *testing.T) {
 	sandbox := func(class string) string {
 		return `{"metadata": {"name": "x"}, "spec": {"podTemplate": {"spec": {"runtimeClassName": "` + class + `"}}}}`
 	}
+	cases := map[string]struct {
+		in   validation.Input
+		want []string
+	}{
+		"a tier that nobody defined": {
+			with(creation("SandboxWarmPool", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { in.TierName, in.TierKnown = "lax", false }),
+			[]string{`tier: namespace.metadata.labels[platform.agents.x-k8s.io/tier] (lax): there is no such tier. ` +
+				`Fix: Ask the platform team to label the namespace with one of: restricted, standard.`},
+		},
+		"a bare Sandbox where tenants only claim": {
+			with(creation("Sandbox", sandbox("gvisor")), restricted),
+			[]string{`tier: kind (Sandbox): tenants may not create this kind in a namespace of tier "restricted". Fix: Create one of: SandboxClaim.`},
+		},
+		"a controller creates the Sandbox of a claim there": {
+			with(creation("Sandbox", sandbox("gvisor")), func(in *validation.Input) { restricted(in); in.Controller = true }), nil,
+		},
+		"a Sandbox that is there may be changed": {with(update("Sandbox", sandbox("gvisor"), sandbox("gvisor")), restricted), nil},
+		"a RuntimeClass that does not exist": {
+			creation("Sandbox", sandbox("gvisr")),
+			[]string{`warning runtimeclass-exists: spec.podTemplate.spec.runtimeClassName (gvisr): ` +
+				`there is no such RuntimeClass, so the Pod cannot start. Fix: This cluster has: gvisor, runc.`},
+		},
+		"a RuntimeClass that the tier does not list": {
+			with(creation("SandboxTemplate", sandbox("runc")), restricted),
+			[]string{fmt.Sprintf(required, "runc", "Set it to one of: gvisor.")},
+		},
+		"no RuntimeClass where the cluster has none of the tier's": {
+			with(creation("SandboxTemplate", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { restricted(in); in.RuntimeClasses, in.UsableClasses = nil, nil }),
+			[]string{fmt.Sprintf(required, "", "Ask the platform team to install one of: kata, gvisor; this cluster has none.")},
+		},
+		"a RuntimeClass for which there is no node": {
+			with(creation("Sandbox", sandbox("gvisor")), func(in *validation.Input) { in.UsableClasses = sets.New("runc") }),
+			[]string{`warning runtimeclass-exists: spec.podTemplate.spec.runtimeClassName (gvisor): ` +
+				`no node has the labels that this RuntimeClass selects, so the Pod cannot start. Fix: This cluster has: runc.`},
+		},
+		"no RuntimeClass where the cluster has no node for the tier's": {
+			with(creation("SandboxTemplate", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { restricted(in); in.UsableClasses = sets.New("runc") }),
+			[]string{fmt.Sprintf(required, "",
+				"Ask the platform team to install one of: kata, gvisor; this cluster has gvisor (no node for it), runc.")},
+		},
+		"a RuntimeClass below the floor": {
+			with(creation("Sandbox", sandbox("runc")), func(in *validation.Input) {
+				in.Tier.RuntimeClass = config.RuntimeClass{Classes: config.ClassesOf("gvisor"), Floor: "gvisor", AtLeast: []string{"kata", "gvisor"}}
+			}),
+			[]string{`runtimeclass-required: spec.podTemplate.spec.runtimeClassName (runc): ` +
+				`tier "standard" wants a RuntimeClass that isolates as gvisor does, or better. Fix: Set it to one of: gvisor.`},
+		},
+	}
+	check(t, cases)
+}
+
+func TestEgressOfATier(t *testing.T) {
 	const own = `{"metadata": {"name": "x"}, "spec": {"networkPolicy": {"egress": [
 		{"to": [{"ipBlock": {"cidr": "198.51.100.0/24"}}, {"ipBlock": {"cidr": "10.0.0.0/8"}}]}]}}}`
 	ceiling := func(in *validation.Input) {
@@ -221,19 +273,6 @@ func TestTier(t *testing.T) {
 		in   validation.Input
 		want []string
 	}{
-		"a tier that nobody defined": {
-			with(creation("SandboxWarmPool", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { in.TierName, in.TierKnown = "lax", false }),
-			[]string{`tier: namespace.metadata.labels[platform.agents.x-k8s.io/tier] (lax): there is no such tier. ` +
-				`Fix: Ask the platform team to label the namespace with one of: restricted, standard.`},
-		},
-		"a bare Sandbox where tenants only claim": {
-			with(creation("Sandbox", sandbox("gvisor")), restricted),
-			[]string{`tier: kind (Sandbox): tenants may not create this kind in a namespace of tier "restricted". Fix: Create one of: SandboxClaim.`},
-		},
-		"a controller creates the Sandbox of a claim there": {
-			with(creation("Sandbox", sandbox("gvisor")), func(in *validation.Input) { restricted(in); in.Controller = true }), nil,
-		},
-		"a Sandbox that is there may be changed":  {with(update("Sandbox", sandbox("gvisor"), sandbox("gvisor")), restricted), nil},
 		"an egress profile that the tier allows":  {creation("Sandbox", strings.Replace(chosen, "everything", "none", 1)), nil},
 		"the tier's own egress profile":           {creation("SandboxTemplate", strings.Replace(chosen, "everything", "public", 1)), nil},
 		"an egress profile on a claim is refused": {creation("SandboxClaim", `{"metadata": {"name": "x"}}`), nil},
@@ -283,36 +322,6 @@ func TestTier(t *testing.T) {
 				`Fix: Choose in the template one of: none, public; or remove the annotation.`},
 		},
 		"own rules where there is no ceiling": {creation("SandboxTemplate", own), nil},
-		"a RuntimeClass that does not exist": {
-			creation("Sandbox", sandbox("gvisr")),
-			[]string{`warning runtimeclass-exists: spec.podTemplate.spec.runtimeClassName (gvisr): ` +
-				`there is no such RuntimeClass, so the Pod cannot start. Fix: This cluster has: gvisor, runc.`},
-		},
-		"a RuntimeClass that the tier does not list": {
-			with(creation("SandboxTemplate", sandbox("runc")), restricted),
-			[]string{fmt.Sprintf(required, "runc", "Set it to one of: gvisor.")},
-		},
-		"no RuntimeClass where the cluster has none of the tier's": {
-			with(creation("SandboxTemplate", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { restricted(in); in.RuntimeClasses, in.UsableClasses = nil, nil }),
-			[]string{fmt.Sprintf(required, "", "Ask the platform team to install one of: kata, gvisor; this cluster has none.")},
-		},
-		"a RuntimeClass for which there is no node": {
-			with(creation("Sandbox", sandbox("gvisor")), func(in *validation.Input) { in.UsableClasses = sets.New("runc") }),
-			[]string{`warning runtimeclass-exists: spec.podTemplate.spec.runtimeClassName (gvisor): ` +
-				`no node has the labels that this RuntimeClass selects, so the Pod cannot start. Fix: This cluster has: runc.`},
-		},
-		"no RuntimeClass where the cluster has no node for the tier's": {
-			with(creation("SandboxTemplate", `{"metadata": {"name": "x"}}`), func(in *validation.Input) { restricted(in); in.UsableClasses = sets.New("runc") }),
-			[]string{fmt.Sprintf(required, "",
-				"Ask the platform team to install one of: kata, gvisor; this cluster has gvisor (no node for it), runc.")},
-		},
-		"a RuntimeClass below the floor": {
-			with(creation("Sandbox", sandbox("runc")), func(in *validation.Input) {
-				in.Tier.RuntimeClass = config.RuntimeClass{Classes: config.ClassesOf("gvisor"), Floor: "gvisor", AtLeast: []string{"kata", "gvisor"}}
-			}),
-			[]string{`runtimeclass-required: spec.podTemplate.spec.runtimeClassName (runc): ` +
-				`tier "standard" wants a RuntimeClass that isolates as gvisor does, or better. Fix: Set it to one of: gvisor.`},
-		},
 	}
 	check(t, cases)
 }

@@ -58,7 +58,7 @@ func newBare(ctx context.Context, d *desk) *bare {
 	return b
 }
 
-// beside makes one round trip after the other while a load is served, and goes on on a
+// beside makes one round trip after the other while a load is served, and longer on a
 // machine that is too slow for enough of them.
 func (b *bare) beside(l load) load {
 	run := l.run

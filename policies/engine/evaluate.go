@@ -150,7 +150,7 @@ func (e *Engine) found(ctx context.Context, p *program, req request) []Finding {
 			findings = append(findings, req.variant.failures(r, err)...)
 		}
 		if !req.dryRun && e.ward.note(r, err) {
-			e.quarantine(r.info.ID)
+			e.quarantine(ctx, r.info.ID)
 		}
 	}
 	return findings

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,7 +109,7 @@ func TestWhatIsRememberedOfModulesIsBounded(t *testing.T) {
 			c, loads, most := moduleCache{entries: map[cacheKey]cached{}}, 0, 0
 			for i := range 2*tc.most + 1 {
 				for range 2 {
-					c.of(cacheKey{file: fmt.Sprint(i)}, tc.size, func() (*rule, error) {
+					c.of(cacheKey{file: strconv.Itoa(i)}, tc.size, func() (*rule, error) {
 						loads++
 						return &rule{}, nil
 					})

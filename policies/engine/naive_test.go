@@ -6,6 +6,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -131,9 +132,7 @@ func (n naiveRule) request(tb testing.TB, text string) engine.Input {
 		in.Object["spec"].(map[string]any)["networkPolicy"] = given
 		return in
 	}
-	for name, value := range given {
-		in.Object[name] = value
-	}
+	maps.Copy(in.Object, given)
 	return in
 }
 

@@ -58,10 +58,7 @@ func TestPodSecurityNamesTheFieldOfEachCheck(t *testing.T) {
 		"Host path behind another source": {
 			[]string{"volumes: [{name: b, configMap: {name: a}, hostPath: {path: /}}]"}, baseline(base+".volumes[0].hostPath", `{"path":"/"}`),
 		},
-		"Host port": {
-			[]string{container("ports: [{containerPort: 1, hostPort: 2}]")},
-			baseline(main+".ports[0].hostPort", "2"),
-		},
+		"Host port": {[]string{container("ports: [{containerPort: 1, hostPort: 2}]")}, baseline(main+".ports[0].hostPort", "2")},
 		"Capabilities": {
 			[]string{container("securityContext: {capabilities: {add: [SYS_ADMIN]}}")},
 			baseline(main+".securityContext.capabilities.add[0]", "SYS_ADMIN"),

@@ -101,26 +101,26 @@ func (e *Engine) Quarantined() []string {
 
 // quarantine has a rule taken out of the queries, by one goroutine for all: putting the others together again takes
 // longer than a request should wait that has its findings.
-func (e *Engine) quarantine(id string) {
+func (e *Engine) quarantine(ctx context.Context, id string) {
 	w := e.ward
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tripped[id] = true
 	if w.working == nil && !w.closed {
 		w.working = make(chan struct{})
-		go e.takeOut(w.working)
+		go e.takeOut(context.WithoutCancel(ctx), w.working)
 	}
 }
 
 // takeOut ends when no rule is left that tripped.
-func (e *Engine) takeOut(working chan<- struct{}) {
+func (e *Engine) takeOut(ctx context.Context, working chan<- struct{}) {
 	defer close(working)
 	for {
 		tripped := e.ward.next()
 		if len(tripped) == 0 {
 			return
 		}
-		held := e.withoutHeld()
+		held := e.withoutHeld(ctx)
 		for _, id := range tripped {
 			if held[id] && e.onQuarantine != nil {
 				e.onQuarantine(id)
@@ -144,7 +144,7 @@ func (w *ward) next() []string {
 
 // withoutHeld takes the rules that are held out of the queries of the set in force, whichever that is by now, and
 // returns them. What was compiled with them compiles without them; if it did not, they would go on to fail.
-func (e *Engine) withoutHeld() map[string]bool {
+func (e *Engine) withoutHeld(ctx context.Context) map[string]bool {
 	e.loading.Lock()
 	defer e.loading.Unlock()
 	s := e.current.Load()
@@ -152,7 +152,7 @@ func (e *Engine) withoutHeld() map[string]bool {
 	if maps.Equal(held, s.held) {
 		return held
 	}
-	next, err := s.without(context.Background(), held)
+	next, err := s.without(ctx, held)
 	if err != nil {
 		return s.held
 	}

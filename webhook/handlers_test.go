@@ -329,6 +329,33 @@ func scale(pool string, from, to int) admissionv1.AdmissionRequest {
 	return request
 }
 
+// Who may not write a template may not change one either, though its spec stood there before.
+func TestARuleAboutTheWriterJudgesWhatHeChanges(t *testing.T) {
+	handlers := world{policies: map[string]string{
+		"policy.yaml": "rules: {platform-owned: {enforcement: Deny, parameters: {groups: [platform]}}}",
+	}}.start(t)
+	stored := strings.NewReplacer(`"Sandbox"`, `"SandboxTemplate"`, `"operatingMode": "Running", `, "").Replace(sandbox(""))
+	for name, tc := range map[string]struct {
+		object string
+		groups []string
+		denied bool
+	}{
+		"another image":            {strings.Replace(stored, "example.com", "example.org", 1), nil, true},
+		"another label":            {strings.Replace(stored, `"name": "box",`, `"name": "box", "labels": {"team": "a"},`, 1), nil, true},
+		"the image, by who may":    {strings.Replace(stored, "example.com", "example.org", 1), []string{"platform"}, false},
+		"a finalizer, by whomever": {strings.Replace(stored, `"name": "box",`, `"name": "box", "finalizers": ["a/b"],`, 1), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := update("tenant", "SandboxTemplate", stored, tc.object)
+			request.UserInfo.Groups = tc.groups
+			response := ask(t, handlers[PathValidate], request)
+			if denied := strings.Contains(response.Result.Message, "platform-owned"); denied != tc.denied || denied == response.Allowed {
+				t.Errorf("allowed %t: %s", response.Allowed, response.Result.Message)
+			}
+		})
+	}
+}
+
 func TestAnswerForPeopleAndPrograms(t *testing.T) {
 	handlers := world{}.start(t)
 	request := creation("tenant", "Sandbox", sandbox(hostPath+`, "hostNetwork": true`))

@@ -20,6 +20,34 @@ test_denies_without_parameters if {
 	count(platform_owned.deny) == 1 with input as object.remove(request({"user": {"groups": ["ci"]}}), ["parameters"])
 }
 
+stored := {"metadata": {"name": "a", "labels": {"team": "red"}, "annotations": {"note": "x"}}, "spec": {"replicas": 1}}
+
+update(object) := request({"operation": "UPDATE", "object": object, "old_object": stored})
+
+test_denies_a_change[note] if {
+	some note, patch in {
+		"of the spec": {"spec": {"replicas": 2}},
+		"of a label": {"metadata": {"labels": {"team": "blue"}}},
+		"of an annotation": {"metadata": {"annotations": {"note": "y"}}},
+	}
+	count(platform_owned.deny) == 1 with input as update(object.union(stored, patch))
+}
+
+test_denies_what_takes_metadata_away[note] if {
+	some note, path in {"labels": "metadata/labels", "annotations": "metadata/annotations"}
+	count(platform_owned.deny) == 1 with input as update(json.remove(stored, [path]))
+}
+
+test_denies_who_creates_what_is_alike if {
+	count(platform_owned.deny) == 1 with input as object.union(update(stored), {"operation": "CREATE"})
+}
+
+test_allows_what_was_there_before if {
+	count(platform_owned.deny) == 0 with input as update(object.union(stored, {"metadata": {"finalizers": ["a"]}}))
+	bare := {"metadata": {"name": "a"}, "spec": {}}
+	count(platform_owned.deny) == 0 with input as request({"operation": "UPDATE", "object": bare, "old_object": bare})
+}
+
 test_allows_a_group if {
 	count(platform_owned.deny) == 0 with input as request({"user": {"groups": ["red", "platform"]}})
 }

@@ -33,30 +33,30 @@ func TestWhatIsStoredIsJudgedAgainWhenWhatItIsJudgedByChanges(t *testing.T) {
 	e := newEnvironment(t)
 	e.Create(makeSandbox("plain"), makeSandbox("host", onHostNetwork))
 	const rules = "host-namespaces of-the-team tier reopened-network"
-	e.says(rules, "host-namespaces Deny 1")
+	e.says(rules, "host-namespaces critical Deny 1")
 	for _, step := range []struct {
 		what   string
 		change func()
 		want   []string
 	}{
-		{"a rule only warns", func() { e.configure(enforce(engine.Warn)) }, []string{"host-namespaces Warn 1"}},
+		{"a rule only warns", func() { e.configure(enforce(engine.Warn)) }, []string{"host-namespaces critical Warn 1"}},
 		{"a rule is off", func() { e.configure(enforce(engine.Off)) }, nil},
-		{"a rule denies again", func() { e.configure(enforce(engine.Deny)) }, []string{"host-namespaces Deny 1"}},
-		{"a rule is another one where a label selects", func() { e.configure(warnWhere("lab", "yes")) }, []string{"host-namespaces Deny 1", "of-the-team Deny 1"}},
-		{"the namespace gets the label", func() { e.label("lab", "yes") }, []string{"host-namespaces Deny 1", "of-the-team Warn 1"}},
-		{"and another value of it", func() { e.label("lab", "no") }, []string{"host-namespaces Deny 1", "of-the-team Deny 1"}},
-		{"the rule goes", func() { e.configure(nil) }, []string{"host-namespaces Deny 1"}},
-		{"a template, its pool and its claim come", func() { e.Create(makeTemplate(), poolOfTemplate(), claimOfPool()) }, []string{"host-namespaces Deny 1"}},
-		{"the template changes", func() { e.setHostNetwork("template", true) }, []string{"host-namespaces Deny 4"}},
-		{"and back", func() { e.setHostNetwork("template", false) }, []string{"host-namespaces Deny 1"}},
-		{"they go", func() { e.drop(claimOfPool(), poolOfTemplate(), makeTemplate()) }, []string{"host-namespaces Deny 1"}},
-		{"the namespace is of another tier", func() { e.label(keys.Tier, "closed") }, []string{"host-namespaces Deny 1", "tier Deny 2"}},
-		{"and back", func() { e.label(keys.Tier, "standard") }, []string{"host-namespaces Deny 1"}},
-		{"a Sandbox comes", func() { e.Create(makeSandbox("second", onHostNetwork)) }, []string{"host-namespaces Deny 2"}},
+		{"a rule denies again", func() { e.configure(enforce(engine.Deny)) }, []string{"host-namespaces critical Deny 1"}},
+		{"a rule is another one where a label selects", func() { e.configure(warnWhere("lab", "yes")) }, []string{"host-namespaces critical Deny 1", "of-the-team high Deny 1"}},
+		{"the namespace gets the label", func() { e.label("lab", "yes") }, []string{"host-namespaces critical Deny 1", "of-the-team high Warn 1"}},
+		{"and another value of it", func() { e.label("lab", "no") }, []string{"host-namespaces critical Deny 1", "of-the-team high Deny 1"}},
+		{"the rule goes", func() { e.configure(nil) }, []string{"host-namespaces critical Deny 1"}},
+		{"a template, its pool and its claim come", func() { e.Create(makeTemplate(), poolOfTemplate(), claimOfPool()) }, []string{"host-namespaces critical Deny 1"}},
+		{"the template changes", func() { e.setHostNetwork("template", true) }, []string{"host-namespaces critical Deny 4"}},
+		{"and back", func() { e.setHostNetwork("template", false) }, []string{"host-namespaces critical Deny 1"}},
+		{"they go", func() { e.drop(claimOfPool(), poolOfTemplate(), makeTemplate()) }, []string{"host-namespaces critical Deny 1"}},
+		{"the namespace is of another tier", func() { e.label(keys.Tier, "closed") }, []string{"host-namespaces critical Deny 1", "tier high Deny 2"}},
+		{"and back", func() { e.label(keys.Tier, "standard") }, []string{"host-namespaces critical Deny 1"}},
+		{"a Sandbox comes", func() { e.Create(makeSandbox("second", onHostNetwork)) }, []string{"host-namespaces critical Deny 2"}},
 		{"a NetworkPolicy opens what ours close", func() {
 			e.auditor.Exposed(e.Namespace, []exposure.Finding{{Policy: "all", Direction: "Egress", Peers: []string{"everything"}, Pods: []string{"p"}}})
-		}, []string{"host-namespaces Deny 2", "reopened-network Audit 1"}},
-		{"and is gone", func() { e.auditor.Exposed(e.Namespace, nil) }, []string{"host-namespaces Deny 2"}},
+		}, []string{"host-namespaces critical Deny 2", "reopened-network high Audit 1"}},
+		{"and is gone", func() { e.auditor.Exposed(e.Namespace, nil) }, []string{"host-namespaces critical Deny 2"}},
 		{"both Sandboxes go", func() { e.Delete(e.named("host")); e.Delete(e.named("second")) }, nil},
 	} {
 		t.Log(step.what)
@@ -113,7 +113,7 @@ func (e *environment) named(name string) *agentsv1beta1.Sandbox {
 func TestReportsComeWithTheirKindAndGoWithTheirReason(t *testing.T) {
 	e := newEnvironment(t)
 	e.Create(makeSandbox("plain"), makeSandbox("host", onHostNetwork))
-	e.says("host-namespaces", "host-namespaces Deny 1")
+	e.says("host-namespaces", "host-namespaces critical Deny 1")
 	t.Cleanup(reports.Install(t, e.Client))
 	e.reported("fail host-namespaces critical 1 host")
 	first, err := e.report()

@@ -50,7 +50,7 @@ func TestTemplatesAreJudgedAgainWhenAServiceOfTheCeilingChanges(t *testing.T) {
 	}}}
 	e.Create(template)
 	const rule = "egress-ceiling"
-	e.says(rule, rule+" Deny 1")
+	e.says(rule, rule+" high Deny 1")
 	git := &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "git"}, Ports: []corev1.ServicePort{{Port: 8443}}}}
 	for _, step := range []struct {
 		what     string
@@ -58,7 +58,7 @@ func TestTemplatesAreJudgedAgainWhenAServiceOfTheCeilingChanges(t *testing.T) {
 		want     []string
 	}{
 		{"the Service comes", map[types.NamespacedName]*corev1.Service{{Namespace: "tools", Name: "git"}: git}, nil},
-		{"and goes", nil, []string{rule + " Deny 1"}},
+		{"and goes", nil, []string{rule + " high Deny 1"}},
 	} {
 		t.Log(step.what)
 		current.Store(boundedByGit(step.services))

@@ -20,9 +20,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+const (
+	// notBegun is what the runtime says when a busy machine left it no time to begin. Nothing
+	// ran, so that it may be asked again.
+	notBegun = "failed to load task: context deadline exceeded"
+	// execTries is how often it is asked at most.
+	execTries = 10
+)
+
 // Exec runs a command in the first container of a Pod, as kubectl exec does, and
 // returns what it printed and its exit code.
 func (c *Cluster) Exec(ctx context.Context, namespace, pod string, command ...string) (output string, exitCode int, err error) {
+	for range execTries {
+		output, exitCode, err = c.execOnce(ctx, namespace, pod, command)
+		if err == nil || !strings.Contains(err.Error(), notBegun) {
+			break
+		}
+	}
+	return output, exitCode, err
+}
+
+func (c *Cluster) execOnce(ctx context.Context, namespace, pod string, command []string) (output string, exitCode int, err error) {
 	request := c.Clientset.CoreV1().RESTClient().Post().
 		Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)

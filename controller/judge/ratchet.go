@@ -34,11 +34,12 @@ func (c Change) excuses(rule string) bool {
 // Ratchet splits the findings of an update into those that the change brings in and
 // those that the object had before. A finding is the same if rule, place and value
 // are, whereby names tell the members of a list apart, not their order; one that has neither place
-// nor value is its message. Each old
-// finding excuses one new one only. The failure of a rule is no finding about the
-// object, and what is not listed is nobody's, so they excuse nothing once the spec
-// changed. Neither does a tier that nobody knows, unless the change is only about the end. An amount beyond the tier excuses a smaller one. A rule that had no time to
-// judge what was before cannot have what it finds now count as new: that is late as well.
+// nor value is its message. Each old finding excuses one new one only. The failure of a
+// rule is no finding about the object, and what is not listed is nobody's, so they excuse
+// nothing once the spec changed. Neither does a tier that nobody knows, unless the change is
+// only about the end. An amount beyond the tier excuses a smaller one. A rule that had no
+// time to judge what was before cannot have what it finds now count as new: that is late as
+// well.
 func Ratchet(now, before Judgement, change Change) (brought, tolerated []engine.Finding) {
 	excuses, late := map[string]int{}, sets.New[string]()
 	for _, f := range before.Findings {

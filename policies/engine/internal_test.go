@@ -16,7 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/pod-security-admission/policy"
 )
@@ -307,4 +309,16 @@ func CostsAlone(t *testing.T, e *Engine, of func(kind string) Input) map[string]
 		}
 	}
 	return costs
+}
+
+// A check may fail for two members together. The part is told of then, beside others that fail by themselves.
+func TestAPartThatFailsOnlyAsAWholeIsNotPassedOver(t *testing.T) {
+	twoPorts := func(_ *metav1.ObjectMeta, spec *corev1.PodSpec) policy.CheckResult {
+		return policy.CheckResult{Allowed: len(spec.Containers[0].Ports) < 2, ForbiddenReason: "too many ports"}
+	}
+	raw := map[string]any{"name": "a", "ports": []any{map[string]any{"hostPort": int64(1)}, map[string]any{"hostPort": int64(2)}}}
+	part := suspect{where: place{apart: true}, check: twoPorts, list: "containers", raw: raw, candidates: []string{"ports[].hostPort"}}
+	if found := part.atFault(t.Context()); len(found) != 1 || found[0].field != "" || found[0].value == "" {
+		t.Errorf("found %+v, want the container as a whole", found)
+	}
 }

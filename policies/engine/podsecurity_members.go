@@ -28,10 +28,14 @@ type suspect struct {
 
 // atFault are the fields by which the part fails; one without a detail fails by all that the check says.
 func (s suspect) atFault(ctx context.Context) []violation {
-	if s.where.apart {
-		return s.membersAtFault(ctx)
-	}
 	var found []violation
+	if s.where.apart {
+		if found = s.membersAtFault(ctx); len(found) == 0 {
+			// Together they fail, alone none does: a part that fails is never passed over.
+			found = append(found, violation{value: textOf(s.raw)})
+		}
+		return found
+	}
 	for _, field := range presentOf(s.raw, s.candidates) {
 		found = append(found, violation{field: field, value: textOf(lookUp(s.raw, field))})
 	}

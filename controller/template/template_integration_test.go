@@ -18,6 +18,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -269,8 +270,9 @@ func TestWhatAnAdministratorChangesOfAPolicyIsMended(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t)
 	pods := []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}
+	ports := []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromInt32(443))}} // the apiserver adds the protocol
 	own := makeTemplate(func(t *extensionsv1beta1.SandboxTemplate) {
-		t.Spec.NetworkPolicy = &extensionsv1beta1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{{To: pods}}}
+		t.Spec.NetworkPolicy = &extensionsv1beta1.NetworkPolicySpec{Egress: []networkingv1.NetworkPolicyEgressRule{{To: pods, Ports: ports}}}
 	})
 	plain := makeTemplate(func(t *extensionsv1beta1.SandboxTemplate) { t.Name = "plain" })
 	for _, template := range []*extensionsv1beta1.SandboxTemplate{own, plain} {

@@ -190,6 +190,7 @@ func TestTheEndOfAnEngineWaitsForItsQuarantines(t *testing.T) {
 		for range 3 {
 			judgeSlow(t, e, "yes")
 		}
+		synctest.Wait() // until it waits in the hook
 		closed := make(chan struct{})
 		go func() {
 			e.Close()

@@ -316,7 +316,7 @@ func (r *Reconciler) bind(s *scope, sandbox *agentsv1beta1.Sandbox, launched str
 func (r *Reconciler) podMetadata(ctx context.Context, s *scope, sandbox *agentsv1beta1.Sandbox) (agentsv1beta1.PodMetadata, error) {
 	template := s.template
 	if template == nil || template.Name != relations.TemplateOfSandbox(sandbox) {
-		named, err := lookup.Object(ctx, r.client, s.claim.Namespace, relations.TemplateOfSandbox(sandbox), &extensionsv1beta1.SandboxTemplate{})
+		named, err := r.cachedTemplate(ctx, s, relations.TemplateOfSandbox(sandbox))
 		if err != nil {
 			return agentsv1beta1.PodMetadata{}, err
 		}

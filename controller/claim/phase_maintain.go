@@ -13,9 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
-	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
@@ -30,7 +28,7 @@ func (r *Reconciler) phaseMaintain(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) maintainMetadata(ctx context.Context, s *scope) error {
 	name := relations.TemplateOfSandbox(s.sandbox)
-	template, err := lookup.Object(ctx, r.client, s.claim.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	template, err := r.cachedTemplate(ctx, s, name)
 	if err != nil {
 		return err
 	}

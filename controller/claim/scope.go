@@ -46,7 +46,8 @@ type scope struct {
 	// proven is true when the apiserver said in this pass that the claim has no
 	// Sandbox. Set by the barrier.
 	proven bool
-	// pool and template are what the claim asks for. Set by phaseAssign.
+	// pool and template are what the claim asks for. They are the cache's: no phase changes
+	// them. Set by phaseAssign.
 	pool     *extensionsv1beta1.SandboxWarmPool
 	template *extensionsv1beta1.SandboxTemplate
 	// epoch is that of the index before pool and template were read. Set by phaseAssign.

@@ -54,12 +54,13 @@ func Object[T client.Object](ctx context.Context, reader client.Reader, namespac
 }
 
 // TierLabel reads the tier label of a namespace, from the apiserver when the cache
-// does not have the namespace yet: an object may be as young as its namespace. It is
+// does not have the namespace yet: an object may be as young as its namespace. No
+// controller writes namespaces, so that the cache is read as it is. The label is
 // empty for a namespace that has none. That there is no such namespace is ErrNoNamespace: the
 // object outlived it, or the apiserver is not to be believed, and what its tier was
 // nobody knows.
 func TierLabel(ctx context.Context, cached, live client.Reader, namespace string) (string, error) {
-	found, err := Object(ctx, cached, "", namespace, &corev1.Namespace{})
+	found, err := Object(ctx, Glancing(cached), "", namespace, &corev1.Namespace{})
 	if err == nil && found == nil {
 		found, err = Object(ctx, live, "", namespace, &corev1.Namespace{})
 	}

@@ -189,8 +189,7 @@ func (r *Reconciler) publish(ctx context.Context, s *scope) error {
 	}
 	claim := s.claim.DeepCopy()
 	claim.Status = desired
-	patch := client.MergeFromWithOptions(s.claim, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, claim, patch, fieldOwner); err != nil {
+	if err := r.client.Status().Patch(ctx, claim, statusPatch(s.claim, desired), fieldOwner); err != nil {
 		return r.forgive(s, fmt.Errorf("write status: %w", err))
 	}
 	s.record.pause = 0

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -252,7 +251,7 @@ func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, s
 	taken := handOver(sandbox, s.claim, pod)
 	lifetime.Note(taken, s.tier)
 	tracing.Hand(ctx, taken)
-	err = r.client.Patch(ctx, taken, client.MergeFromWithOptions(sandbox, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	err = r.client.Patch(ctx, taken, metadataPatch(sandbox, taken), fieldOwner)
 	switch {
 	case err == nil:
 		r.bind(s, taken, blueprint.LaunchWarm)

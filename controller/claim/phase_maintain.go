@@ -47,7 +47,7 @@ func (r *Reconciler) maintainMetadata(ctx context.Context, s *scope) error {
 	}
 	changed := s.sandbox.DeepCopy()
 	changed.Spec.PodTemplate.ObjectMeta = pod
-	err = r.client.Patch(ctx, changed, client.MergeFromWithOptions(s.sandbox, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	err = r.client.Patch(ctx, changed, metadataPatch(s.sandbox, changed), fieldOwner)
 	if err != nil {
 		return fmt.Errorf("write the metadata of Sandbox %q: %w", s.sandbox.Name, err)
 	}

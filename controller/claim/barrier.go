@@ -150,7 +150,7 @@ func (r *Reconciler) settleAdoption(ctx context.Context, s *scope, attempt *adop
 	switch {
 	case s.owned[attempt.Name] != nil:
 		r.bind(s, s.owned[attempt.Name], blueprint.LaunchWarm)
-	case sandbox == nil, sandbox.UID != attempt.UID, sandbox.ResourceVersion != attempt.version:
+	case !attempt.sent(sandbox):
 		// The version that locks the write is no more, so that it can never succeed.
 		s.record.adopting = nil
 		r.index.Return(attempt.Member, true)

@@ -20,8 +20,8 @@
 // version that was seen to belong to the pool. One claim never gets two, because:
 //
 //   - what this process tried for a claim is remembered (memory.go). A write whose
-//     outcome is unknown is repeated on the same object until it is known; nothing
-//     else is tried before;
+//     outcome is unknown is repeated on the same object until it is known, by what the
+//     apiserver shows and not the cache; nothing else is tried before;
 //   - before it creates a Sandbox, before it takes a second one, and before it takes
 //     the first one for a claim that an earlier leader may have served, it reads from
 //     the apiserver whether the claim has one (barrier.go). A cache that lags can
@@ -93,6 +93,9 @@
 // 2026-11-30: A claim that has its Sandbox does not turn unready when the template gains what
 // contradicts its metadata, or the allowed domains narrow: what its Pod has stands, and an
 // Event warns. Metadata that its owner adds or changes later is judged as ever.
+//
+// 2026-11-30: A refusal of a repeated write says nothing of the one before it, which may
+// have met another apiserver. The claim waits until the version that locks both is no more.
 //
 // 2026-11-30: bind-timeout also ends a claim whose writes were all refused, by a quota, a
 // policy or somebody faster. While the fate of one is unknown, it does not; and the

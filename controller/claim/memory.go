@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 )
 
@@ -47,8 +48,14 @@ func (r *record) nextPause() time.Duration {
 // adoption is an attempt to take one Sandbox of a pool.
 type adoption struct {
 	candidates.Member
-	// version is the resourceVersion by which the write is locked.
-	version string
+	// judged is the Sandbox whose version locks the write; nil until one was sent.
+	judged *agentsv1beta1.Sandbox
+}
+
+// sent says whether a write of an earlier pass, of which nobody knows what became, can still
+// succeed on a Sandbox as it is now; nil when there is none.
+func (a adoption) sent(now *agentsv1beta1.Sandbox) bool {
+	return a.judged != nil && now != nil && now.UID == a.judged.UID && now.ResourceVersion == a.judged.ResourceVersion
 }
 
 // memory holds the records by the names of their claims.

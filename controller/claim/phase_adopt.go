@@ -110,18 +110,11 @@ func (r *Reconciler) proveFor(ctx context.Context, s *scope, attempt adoption) e
 // be fit, and true for one that was lost to somebody else.
 func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, unfit map[types.UID]struct{}) (fits bool, err error) {
 	unfit[attempt.UID] = struct{}{}
-	sandbox, err := lookup.Object(ctx, r.client, s.claim.Namespace, attempt.Name, &agentsv1beta1.Sandbox{})
-	if err != nil {
-		r.leaveAlone(s, attempt)
-		return false, err
-	}
-	if sandbox == nil || sandbox.UID != attempt.UID || !ofPool(sandbox, s.pool) || s.choosing(sandbox) && !usable(sandbox) {
-		r.giveBack(s, attempt, true)
-		return false, nil
-	}
-	if fits, err = r.fits(ctx, s, attempt, sandbox); err != nil || !fits {
-		r.leaveAlone(s, attempt)
-		return false, err
+	sandbox := attempt.judged
+	if sandbox == nil {
+		if sandbox, err = r.choose(ctx, s, attempt); err != nil || sandbox == nil {
+			return false, err
+		}
 	}
 	for try := 0; sandbox != nil && s.sandbox == nil; try++ {
 		if try == adoptionTries {
@@ -141,6 +134,26 @@ func (r *Reconciler) tryAdopt(ctx context.Context, s *scope, attempt adoption, u
 	return true, nil
 }
 
+// choose reads the Sandbox of an attempt of which nothing was written yet, and judges it as
+// the cache shows it. One that is not fit is given back, and none is returned.
+func (r *Reconciler) choose(ctx context.Context, s *scope, attempt adoption) (*agentsv1beta1.Sandbox, error) {
+	sandbox, err := lookup.Object(ctx, r.client, s.claim.Namespace, attempt.Name, &agentsv1beta1.Sandbox{})
+	if err != nil {
+		r.index.Return(attempt.Member, false)
+		return nil, err
+	}
+	named := namedBefore(s.claim) == attempt.Name
+	if sandbox == nil || sandbox.UID != attempt.UID || !ofPool(sandbox, s.pool) || !named && !usable(sandbox) {
+		r.index.Return(attempt.Member, true)
+		return nil, nil
+	}
+	if fits, err := r.fits(ctx, s, attempt, sandbox); err != nil || !fits {
+		r.index.Return(attempt.Member, false)
+		return nil, err
+	}
+	return sandbox, nil
+}
+
 // fits says whether today's template, tier and policies let a Sandbox be handed out. What
 // the template no longer describes is withheld from all claims.
 func (r *Reconciler) fits(ctx context.Context, s *scope, attempt adoption, sandbox *agentsv1beta1.Sandbox) (bool, error) {
@@ -154,19 +167,10 @@ func (r *Reconciler) fits(ctx context.Context, s *scope, attempt adoption, sandb
 	return r.admitted(ctx, s, attempt, sandbox), nil
 }
 
-// choosing says whether nothing was decided about a Sandbox before: neither does the
-// claim name it, nor was its adoption begun.
-func (s *scope) choosing(sandbox *agentsv1beta1.Sandbox) bool {
-	return s.record.adopting == nil && namedBefore(s.claim) != sandbox.Name
-}
-
 // outdated says whether a Sandbox may not be handed out any more, because its Pod runs
 // under a RuntimeClass that the tier does not take now, or because the pool's strategy
 // forbids it: the template describes another one. What it says is true of all of its form.
 func (r *Reconciler) outdated(ctx context.Context, s *scope, sandbox *agentsv1beta1.Sandbox) (bool, error) {
-	if s.record.adopting != nil {
-		return false, nil
-	}
 	below, err := r.belowFloor(ctx, sandbox)
 	if err != nil || below || !judgesStaleness(s.pool) {
 		return below, err
@@ -219,9 +223,9 @@ func (r *Reconciler) judges() bool {
 }
 
 // admitted says whether today's rules admit a Sandbox. One that they refuse is withheld
-// until they change. What was sent already stands: it was admitted then.
+// until they change.
 func (r *Reconciler) admitted(ctx context.Context, s *scope, attempt adoption, sandbox *agentsv1beta1.Sandbox) bool {
-	if s.record.adopting != nil || r.settings.Verdicts == nil {
+	if r.settings.Verdicts == nil {
 		return true
 	}
 	v := r.settings.Verdicts.Of(ctx, sandbox)
@@ -243,10 +247,13 @@ func (r *Reconciler) admitted(ctx context.Context, s *scope, attempt adoption, s
 func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, sandbox *agentsv1beta1.Sandbox) error {
 	pod, err := r.podMetadata(ctx, s, sandbox)
 	if err != nil {
-		r.leaveAlone(s, attempt)
+		if s.record.adopting == nil {
+			r.index.Return(attempt.Member, false)
+		}
 		return err
 	}
-	attempt.version = sandbox.ResourceVersion
+	again := attempt.sent(sandbox)
+	attempt.judged = sandbox
 	s.record.touched, s.record.adopting = true, &attempt
 	taken := handOver(sandbox, s.claim, pod)
 	lifetime.Note(taken, s.tier)
@@ -259,7 +266,7 @@ func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, s
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		r.metrics.conflicts.Inc()
 		return nil
-	case patch.Settled(err):
+	case patch.Settled(err) && !again: // what refuses a write says nothing of the same one before
 		s.record.adopting = nil
 		r.index.Postpone(attempt.Member)
 	}
@@ -278,19 +285,13 @@ func (r *Reconciler) contested(ctx context.Context, s *scope, attempt adoption, 
 		r.bind(s, sandbox, blueprint.LaunchWarm)
 		return sandbox, nil
 	case sandbox != nil && sandbox.UID == attempt.UID && ofPool(sandbox, s.pool) && usable(sandbox) &&
-		sandbox.ResourceVersion != s.record.adopting.version && formOf(sandbox) == formOf(judged):
+		sandbox.ResourceVersion != judged.ResourceVersion && formOf(sandbox) == formOf(judged):
 		return sandbox, nil
-	default:
-		r.giveBack(s, attempt, sandbox == nil || sandbox.ResourceVersion != s.record.adopting.version)
+	case attempt.sent(sandbox):
 		return nil, nil
-	}
-}
-
-// leaveAlone gives back a Sandbox of which nothing was written yet. One whose adoption
-// was never answered stays the claim's to try.
-func (r *Reconciler) leaveAlone(s *scope, attempt adoption) {
-	if s.record.adopting == nil {
-		r.index.Return(attempt.Member, false)
+	default:
+		r.giveBack(s, attempt, sandbox == nil || sandbox.ResourceVersion != judged.ResourceVersion)
+		return nil, nil
 	}
 }
 

@@ -1,0 +1,190 @@
+// Copyright The Agent Sandbox Platform Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
+	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
+)
+
+// silence is an apiserver with two members of a pool that receives the write which takes the
+// first one, and does not answer.
+type silence struct {
+	*Reconciler
+
+	pass *scope
+	live client.Client
+	// shows is what the cache shows of the first member; nil for what there is.
+	shows func() (*agentsv1beta1.Sandbox, error)
+	// refusal is how the next writes are answered; nil when they are carried out.
+	refusal error
+}
+
+func newSilence(t *testing.T) *silence {
+	t.Helper()
+	s := &silence{pass: makeScope(), refusal: io.ErrUnexpectedEOF}
+	s.pass.pool, s.pass.template = makePool(), makeTemplate()
+	scheme, err := apiserver.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := []*agentsv1beta1.Sandbox{
+		makeMemberOf(t, s.pass.pool, s.pass.template, "first", 2), makeMemberOf(t, s.pass.pool, s.pass.template, "second", 1),
+	}
+	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}, s.pass.claim, s.pass.template, members[0], members[1],
+	).Build()
+	cached := interceptor.NewClient(live, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+			if shown, isSandbox := into.(*agentsv1beta1.Sandbox); isSandbox && key.Name == "first" && s.shows != nil {
+				sandbox, err := s.shows()
+				if sandbox != nil {
+					sandbox.DeepCopyInto(shown)
+				}
+				return err
+			}
+			return c.Get(ctx, key, into, options...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if s.refusal != nil {
+				return s.refusal
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
+	})
+	s.live = live
+	s.Reconciler = New(cached, live, nil, clocktesting.NewFakePassiveClock(noon()), Settings{Current: apiserver.Platform, NoEvents: true})
+	s.index.SetNode("node", true)
+	for _, member := range members {
+		s.index.SetPod(member.UID, candidates.Pod{UID: member.UID, Ready: true, Node: "node"})
+		s.noteSandbox(member)
+	}
+	if err := s.again(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) || s.pass.record.adopting == nil {
+		t.Fatalf("the first pass ended in %v and has sent %v", err, s.pass.record.adopting)
+	}
+	s.refusal = nil
+	return s
+}
+
+// again is the part of another pass that finds the claim a Sandbox, unless it has one.
+func (s *silence) again(ctx context.Context) error {
+	before := s.pass
+	if before.sandbox != nil {
+		return nil
+	}
+	s.pass = makeScope()
+	s.pass.claim, s.pass.record, s.pass.pool, s.pass.template, s.pass.epoch = before.claim, before.record, before.pool, before.template, s.index.Epoch()
+	if err := s.settle(ctx, s.pass); err != nil || s.pass.sandbox != nil {
+		return err
+	}
+	return s.adopt(ctx, s.pass)
+}
+
+// taken are the names of the members that are a claim's.
+func (s *silence) taken(t *testing.T) (names []string) {
+	t.Helper()
+	var list agentsv1beta1.SandboxList
+	if err := s.live.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		if relations.Claim(&list.Items[i]) != nil {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names
+}
+
+// lagging lets the cache show the first member as it was before it could be taken.
+func (s *silence) lagging() {
+	s.shows = func() (*agentsv1beta1.Sandbox, error) {
+		old := s.pass.record.adopting.judged.DeepCopy()
+		old.ResourceVersion, old.Spec.OperatingMode = "998", agentsv1beta1.OperatingModeSuspended
+		return old, nil
+	}
+}
+
+// What became of a write without an answer, the apiserver alone can say: while the Sandbox is
+// there as it was judged, the claim takes that one and no other, whatever the cache shows,
+// whatever it asks for now and whatever the next write meets.
+func TestAClaimTakesNoOtherSandboxWhileAWriteMayStillSucceed(t *testing.T) {
+	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "sandboxes"}, "first")
+	cases := map[string]func(*silence){
+		"the cache is as the apiserver":       func(*silence) {},
+		"the cache shows it as it was before": (*silence).lagging,
+		"the cache has lost it": func(s *silence) {
+			s.shows = func() (*agentsv1beta1.Sandbox, error) { return nil, gone }
+		},
+		"the claim asks another pool now": func(s *silence) {
+			s.pass.pool = makePool(func(p *extensionsv1beta1.SandboxWarmPool) { p.Name = "other" })
+		},
+		"the next write is refused":            func(s *silence) { s.refusal = apierrors.NewForbidden(schema.GroupResource{}, "first", nil) },
+		"the next write meets a conflict":      func(s *silence) { s.refusal = apierrors.NewConflict(schema.GroupResource{}, "first", nil) },
+		"the next write finds too many before": func(s *silence) { s.refusal = apierrors.NewTooManyRequests("later", 1) },
+	}
+	for name, meanwhile := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSilence(t)
+			meanwhile(s)
+			sent := *s.pass.record.adopting
+			for range 2 {
+				if err := s.again(t.Context()); (err != nil) != (s.refusal != nil) {
+					t.Errorf("the pass ends in %v", err)
+				}
+				s.refusal = nil
+			}
+			s.lands(t, sent)
+			if got := s.taken(t); len(got) != 1 || got[0] != "first" || s.pass.record.bound != "first" {
+				t.Errorf("the claim has %v and knows of %q", got, s.pass.record.bound)
+			}
+		})
+	}
+}
+
+// lands lets the write that was not answered be carried out, unless its version is no more.
+func (s *silence) lands(t *testing.T, sent adoption) {
+	t.Helper()
+	taken := handOver(sent.judged, s.pass.claim, sent.judged.Spec.PodTemplate.ObjectMeta)
+	err := s.live.Patch(t.Context(), taken, client.MergeFromWithOptions(sent.judged, client.MergeFromWithOptimisticLock{}))
+	if err != nil && !apierrors.IsConflict(err) {
+		t.Fatal(err)
+	}
+}
+
+// Once the version is another, the write can never succeed, and the next Sandbox is the claim's.
+func TestAClaimTakesAnotherSandboxOnceTheWriteCanNeverSucceed(t *testing.T) {
+	s := newSilence(t)
+	suspended := &agentsv1beta1.Sandbox{}
+	if err := s.live.Get(t.Context(), client.ObjectKey{Namespace: "team-a", Name: "first"}, suspended); err != nil {
+		t.Fatal(err)
+	}
+	suspended.Spec.OperatingMode = agentsv1beta1.OperatingModeSuspended
+	if err := s.live.Update(t.Context(), suspended); err != nil {
+		t.Fatal(err)
+	}
+	s.noteSandbox(suspended)
+	if err := s.again(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.taken(t); len(got) != 1 || got[0] != "second" {
+		t.Errorf("the claim has %v, want the second one", got)
+	}
+}

@@ -21,9 +21,10 @@ const annotateAfter = 100 * time.Millisecond
 const timeUnknown = "unknown"
 
 // annotate writes, in one write after Ready was published, which Sandbox the claim has
-// and when it was ready.
+// and when it was ready. Should it cease to be Ready before, the next process knows by them
+// alone that it was.
 func (r *Reconciler) annotate(ctx context.Context, s *scope) error {
-	if s.sandbox == nil || !isReady(s.claim.Status) {
+	if s.sandbox == nil || !wasReady(s.claim, s.record) {
 		return nil
 	}
 	claim := s.claim.DeepCopy()

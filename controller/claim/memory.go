@@ -26,6 +26,8 @@ type record struct {
 	touched bool
 	// bound is the name of the Sandbox that it has for certain.
 	bound string
+	// lost is true while it has none, as this process learned before its time was up.
+	lost bool
 	// askedAt is when this process first could ask the pool for a Sandbox.
 	askedAt time.Time
 	// adopting is the adoption that was sent and not answered.

@@ -303,10 +303,10 @@ func (r *Reconciler) giveBack(s *scope, attempt adoption, outdated bool) {
 
 // bind notes that the claim has its Sandbox.
 func (r *Reconciler) bind(s *scope, sandbox *agentsv1beta1.Sandbox, launched string) {
-	s.record.touched, s.record.adopting, s.record.creating, s.record.bound = true, nil, false, sandbox.Name
+	s.record.adopting, s.record.creating = nil, false
 	s.sandbox, s.launched = sandbox, launched
 	s.owned[sandbox.Name] = sandbox
-	r.inherited.settle(s.claim.UID)
+	r.found(s)
 	r.tellLaunch(s)
 	r.tellCurtailed(s)
 	r.countLaunch(s)

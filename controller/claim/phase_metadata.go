@@ -11,8 +11,13 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 )
 
-// phaseMetadata refuses metadata that is not the claim's to set.
+// phaseMetadata refuses metadata that is not the claim's to set. For a claim that gets no
+// Sandbox any more it is of no account, and no reason may hide that one: it is what the next
+// process knows it by.
 func (r *Reconciler) phaseMetadata(_ context.Context, s *scope) error {
+	if s.missing {
+		return nil
+	}
 	return s.tolerate(checkMetadata(s.claim.Spec.AdditionalPodMetadata, r.settings.Current().Claims.AllowedLabelDomains()))
 }
 

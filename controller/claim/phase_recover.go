@@ -22,12 +22,12 @@ func (r *Reconciler) phaseRecover(ctx context.Context, s *scope) error {
 		r.found(s)
 		return nil
 	}
-	s.missing = wasReady(s.claim, s.record)
+	s.record.lost, s.missing = true, wasReady(s.claim, s.record)
 	return nil
 }
 
 // found notes that the claim has a Sandbox.
 func (r *Reconciler) found(s *scope) {
-	s.record.bound, s.record.touched = s.sandbox.Name, true
+	s.record.bound, s.record.touched, s.record.lost = s.sandbox.Name, true, false
 	r.inherited.settle(s.claim.UID)
 }

@@ -106,10 +106,13 @@ func (s *scope) recorded() *agentsv1beta1.Sandbox {
 }
 
 // finished is the Finished condition of the claim's Sandbox, or the one that the claim
-// remembers.
+// remembers; nil when the Sandbox was gone before the time was up.
 func (s *scope) finished() *metav1.Condition {
 	if sandbox := s.recorded(); sandbox != nil {
 		return meta.FindStatusCondition(sandbox.Status.Conditions, agentsv1beta1.ConditionFinished)
+	}
+	if s.record.lost {
+		return nil
 	}
 	return meta.FindStatusCondition(s.claim.Status.Conditions, agentsv1beta1.ConditionFinished)
 }

@@ -79,10 +79,11 @@ func forwarded(sandbox *agentsv1beta1.Sandbox) metav1.Condition {
 }
 
 // mirrorFinished copies the Finished condition with its time. Without a Sandbox it is
-// kept for a claim that expired, whose end it explains, and for one in trouble.
+// kept for a claim that expired, whose end it explains, and while nobody knows whether
+// there is one.
 func mirrorFinished(s *scope, status *extensionsv1beta1.SandboxClaimStatus) {
 	if s.sandbox == nil {
-		if s.missing {
+		if s.record.lost && !s.expired() {
 			meta.RemoveStatusCondition(&status.Conditions, agentsv1beta1.ConditionFinished)
 		}
 		return

@@ -64,8 +64,20 @@ func statusCases() map[string]statusCase {
 			[]string{"Ready True DependenciesReady 0: Pod is Ready", `sandbox "box" ["10.1.2.3"]`},
 		},
 		"a Sandbox that is gone": {
-			func(s *scope) { s.missing = true; boundBefore(s); finishedBefore(s) },
+			func(s *scope) { s.missing, s.record.lost = true, true; boundBefore(s); finishedBefore(s) },
 			[]string{"Ready False SandboxMissing 0: Sandbox does not exist", `sandbox "" []`},
+		},
+		"one that is gone takes Finished with it, whatever keeps the claim from another": {
+			func(s *scope) {
+				s.record.lost, s.problem = true, refuse(ReasonWarmPoolNotFound, "wrong")
+				boundBefore(s)
+				finishedBefore(s)
+			},
+			[]string{"Ready False WarmPoolNotFound 0: wrong", stored},
+		},
+		"one of which nobody knows whether it is gone does not": {
+			func(s *scope) { s.problem = errors.New("no"); boundBefore(s); finishedBefore(s) },
+			[]string{"Finished True PodFailed -9: Pod failed", "Ready False ReconcilerError 0: Error seen: no", stored},
 		},
 		"a refusal has its reason and leaves the Sandbox named": {
 			func(s *scope) { s.problem = refuse(ReasonInvalidMetadata, "wrong"); boundBefore(s) },

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,6 +57,20 @@ func (r *Result) Overspent() error {
 		return fmt.Errorf("%s: %d claims cost %d writes, which is more than %d each", r.Load, claims, writes, perCycle)
 	}
 	return nil
+}
+
+// takes is the write that takes a Sandbox for a claim.
+const takes = "patch sandboxes"
+
+// Path is what a claim cost of all that was written to it and to its Sandbox, in that order:
+// what came before anything was written to the claim and before its Sandbox was taken, the
+// pool cost.
+func Path(writes []string) []string {
+	first := slices.IndexFunc(writes, func(write string) bool { return write == takes || strings.Contains(write, "sandboxclaims") })
+	if first < 0 {
+		return nil
+	}
+	return writes[first:]
 }
 
 // MostWaiting is how many of some claims waited at once, of which each was asked for at one

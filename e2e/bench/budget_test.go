@@ -73,3 +73,28 @@ func TestMostWaiting(t *testing.T) {
 		})
 	}
 }
+
+// A claim is to be Ready after two writes, so that none before the one that takes its Sandbox
+// may be overlooked.
+func TestThePathOfAClaimBeginsWithTheFirstWriteForIt(t *testing.T) {
+	cases := map[string]struct{ writes, want []string }{
+		"what its pool did before is not the claim's": {
+			[]string{"create sandboxes", "create pods", "patch sandboxes/status", "patch sandboxes", "patch sandboxclaims/status"},
+			[]string{"patch sandboxes", "patch sandboxclaims/status"},
+		},
+		"what is written to it before is": {
+			[]string{"create sandboxes", "patch sandboxclaims", "patch sandboxes"}, []string{"patch sandboxclaims", "patch sandboxes"},
+		},
+		"a status before as well": {
+			[]string{"patch sandboxclaims/status", "patch sandboxes"}, []string{"patch sandboxclaims/status", "patch sandboxes"},
+		},
+		"of what its pool did alone there is none": {[]string{"create sandboxes", "patch sandboxes/status"}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Path(tc.writes)); diff != "" {
+				t.Errorf("the path (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

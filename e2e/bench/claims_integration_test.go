@@ -80,7 +80,7 @@ func kept(count int) load {
 // and one that says so. Three more tell of it, in the claim's annotations, in the Pod's
 // metadata and in the Sandbox's status.
 func fullPath() []string {
-	return []string{"patch sandboxes", "patch sandboxclaims/status", "patch sandboxclaims", "patch pods", "patch sandboxes/status"}
+	return []string{takes, "patch sandboxclaims/status", "patch sandboxclaims", "patch pods", "patch sandboxes/status"}
 }
 
 // holdPath fails the test unless that is all that the claim cost, until it was gone.
@@ -93,8 +93,7 @@ func (d *desk) holdPath(o *order) {
 	}
 }
 
-// path lists the controller's writes to a claim and its Sandbox since it began to give
-// it away.
+// path lists the controller's writes that a claim cost.
 func (d *desk) path(ctx context.Context, o *order) ([]string, error) {
 	if err := d.server.Audit.Settle(ctx, d.server.Config); err != nil {
 		return nil, err
@@ -103,11 +102,11 @@ func (d *desk) path(ctx context.Context, o *order) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := slices.Index(all, "patch sandboxes")
-	if first < 0 {
+	path := Path(all)
+	if !slices.Contains(path, takes) {
 		return nil, fmt.Errorf("nobody took Sandbox %s for claim %s: %v", o.sandbox, o.name, all)
 	}
-	return all[first:], nil
+	return path, nil
 }
 
 // Claims on a pool of a hundred, held to the budget: run with -benchtime=1x.

@@ -173,6 +173,20 @@ func TestRefusalPausesLongerEachTimeAndNotForSomethingNew(t *testing.T) {
 	}
 }
 
+// A refill must not wait for a minute because the apiserver was away for a moment.
+func TestAFailureThatIsNoRefusalPausesForSecondsOnly(t *testing.T) {
+	var r refusal
+	now, waited := noon(), []time.Duration{}
+	for _, kind := range []hold{notHeld, notHeld, notHeld, notHeld, notHeld, heldQuota, heldQuota, notHeld} {
+		r.note(kind, "no", "one", now)
+		waited = append(waited, r.retryAt.Sub(now)/time.Second)
+		now = r.retryAt
+	}
+	if diff := cmp.Diff([]time.Duration{1, 2, 4, 5, 5, 10, 20, 5}, waited); diff != "" {
+		t.Errorf("seconds (-want +got):\n%s", diff)
+	}
+}
+
 func TestWhatKeepsAMemberFromBeingMade(t *testing.T) {
 	sandboxes := schema.GroupResource{Group: "agents.x-k8s.io", Resource: "sandboxes"}
 	cases := map[string]struct {

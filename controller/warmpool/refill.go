@@ -9,7 +9,7 @@ import (
 
 // Refill bounds how fast a pool makes members.
 type Refill struct {
-	// MaxBatch is how many members a pass makes at most.
+	// MaxBatch is how many members a pass makes at most, and how many it deletes.
 	MaxBatch int
 	// Delay is how long a pool that was full waits before it makes up for members that
 	// are missing.
@@ -73,7 +73,11 @@ func (r *refill) spend(count int) {
 
 const (
 	firstRefusalRetry = time.Second
-	lastRefusalRetry  = time.Minute
+	// lastRefusalRetry is the longest pause after a refusal by a quota or a policy, which may
+	// last; lastFailureRetry that after any other failure: an apiserver that was away is soon
+	// back, and claims wait for the refill.
+	lastRefusalRetry = time.Minute
+	lastFailureRetry = 5 * time.Second
 )
 
 // refusal is what the apiserver answered to the last create that failed.
@@ -96,8 +100,11 @@ func (r *refusal) holds(subject string, now time.Time) bool {
 // note remembers a failure and doubles the pause.
 func (r *refusal) note(kind hold, message, subject string, now time.Time) {
 	wait := min(lastRefusalRetry, max(firstRefusalRetry, 2*r.wait))
-	if r.subject != subject {
+	switch {
+	case r.subject != subject:
 		wait = firstRefusalRetry
+	case kind == notHeld:
+		wait = min(lastFailureRetry, wait)
 	}
 	*r = refusal{kind: kind, message: message, subject: subject, wait: wait, retryAt: now.Add(wait)}
 }

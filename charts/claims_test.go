@@ -26,7 +26,7 @@ func TestValuesOfClaimsReachTheController(t *testing.T) {
 	}{
 		"by default": {nil, reached{
 			Claims:         app.ClaimOptions{ConcurrentWorkers: 50, ColdStartAfter: 2 * time.Second, BindTimeout: time.Hour, DisableEvents: true},
-			SandboxWorkers: 100, WriteBehind: 100 * time.Millisecond, Templates: 1, PoolWorkers: 1, Domains: []string{"sandbox.users.io"},
+			SandboxWorkers: 100, WriteBehind: 100 * time.Millisecond, Templates: 1, PoolWorkers: 4, Domains: []string{"sandbox.users.io"},
 		}},
 		"all of them set": {
 			[]string{

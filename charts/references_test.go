@@ -218,7 +218,7 @@ func TestFlagsNameTheObjects(t *testing.T) {
 	want := map[string][]string{
 		"q7-blue-controller": {
 			"--config=/etc/agent-sandbox/platform.yaml", "--leader-elect=true", "--extensions=true",
-			"--sandbox-concurrent-workers=100", "--sandbox-claim-concurrent-workers=50", "--sandbox-warm-pool-concurrent-workers=1",
+			"--sandbox-concurrent-workers=100", "--sandbox-claim-concurrent-workers=50", "--sandbox-warm-pool-concurrent-workers=4",
 			"--sandbox-template-concurrent-workers=1", "--claim-cold-start-after=2s", "--sandbox-write-behind-window=100ms", "--claim-bind-timeout=1h", "--disable-claim-events=true",
 			"--metrics-bind-address=:8080", "--health-probe-bind-address=:8081",
 			"--policy-namespace=$(POD_NAMESPACE)",

@@ -75,6 +75,9 @@ type stage struct {
 func newStage(settings Settings) *stage {
 	st := &stage{memory: newMemory("pool-uid", noon().Add(-grace))}
 	settings.ReadinessGrace = grace
+	if settings.Refill.MaxBatch == 0 {
+		settings.Refill.MaxBatch = 300
+	}
 	st.reconciler = &Reconciler{client: &st.apiserver, settings: settings, suffix: randomSuffix}
 	return st
 }
@@ -129,6 +132,24 @@ func TestADeleteWhoseAnswerWasLostIsRepeated(t *testing.T) {
 				t.Errorf("%d were deleted; and in the second pass (-first +second):\n%s", len(passes[0]), diff)
 			}
 		})
+	}
+}
+
+// However much there is to delete, a pass ends soon, so that the pools of others have their
+// turn. The next one follows at once, unless this one achieved nothing.
+func TestAPassDeletesABatchAtMost(t *testing.T) {
+	st := newStage(Settings{Refill: Refill{MaxBatch: 4}})
+	replaced := having(10, extensionsv1beta1.UpdateStrategyRecreate, many(10, stale)...)
+	for pass, want := range []struct {
+		answer  error
+		deletes int
+		atOnce  bool
+	}{{nil, 4, true}, {conflict(), 4, false}, {forbidden("no"), 4, false}, {nil, 4, true}, {nil, 2, false}, {nil, 0, false}} {
+		st.apiserver.answer = want.answer
+		s := st.act(t, time.Duration(pass)*time.Minute, replaced)
+		if deletes, atOnce := len(st.apiserver.deletes()), s.wake.Equal(s.now); deletes != want.deletes || atOnce != want.atOnce {
+			t.Errorf("pass %d deleted %d, and another at once is due: %t; want %d, %t", pass, deletes, atOnce, want.deletes, want.atOnce)
+		}
 	}
 }
 

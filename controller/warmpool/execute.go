@@ -68,11 +68,13 @@ func (r *Reconciler) act(ctx context.Context, s *scope) {
 	r.createAll(ctx, s)
 }
 
-// removeAll deletes what the plan removes, in the version that was seen. What costs takes from
-// the budget unless it is certain that nothing was deleted.
+// removeAll deletes what the plan removes, in the version that was seen, and leaves to the
+// next pass what is more than a batch: other pools have their turn before. What costs takes
+// from the budget unless it is certain that nothing was deleted.
 func (r *Reconciler) removeAll(ctx context.Context, s *scope) {
+	count := min(len(s.plan.remove), r.settings.Refill.MaxBatch)
 	var mu sync.Mutex
-	inParallel(len(s.plan.remove), func(i int) {
+	inParallel(count, func(i int) {
 		sandbox := s.plan.remove[i].sandbox
 		err := r.client.Delete(ctx, &agentsv1beta1.Sandbox{ObjectMeta: *sandbox.ObjectMeta.DeepCopy()},
 			client.Preconditions{UID: &sandbox.UID, ResourceVersion: &sandbox.ResourceVersion})
@@ -92,6 +94,9 @@ func (r *Reconciler) removeAll(ctx context.Context, s *scope) {
 			s.failed(fmt.Errorf("delete member %q: %w", sandbox.Name, err))
 		}
 	})
+	if count < len(s.plan.remove) && len(s.removed) > 0 {
+		s.wakeAt(s.now)
+	}
 }
 
 // createAll makes what is missing: first what nobody knows the fate of, then new ones,

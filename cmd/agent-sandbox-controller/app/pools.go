@@ -38,7 +38,7 @@ type PoolOptions struct {
 func (o *PoolOptions) Bind(flags *flag.FlagSet) {
 	flags.IntVar(&o.TemplateWorkers, "sandbox-template-concurrent-workers", 1, "Templates worked on at once.")
 	flags.IntVar(&o.PoolWorkers, "sandbox-warm-pool-concurrent-workers", 1, "Pools worked on at once.")
-	flags.IntVar(&o.Refill.MaxBatch, "sandbox-warm-pool-max-batch-size", 300, "Sandboxes that a pool makes in one pass at most.")
+	flags.IntVar(&o.Refill.MaxBatch, "sandbox-warm-pool-max-batch-size", 300, "Sandboxes that a pool makes in one pass at most, and deletes.")
 	flags.DurationVar(&o.Refill.Delay, "sandbox-warm-pool-replenish-delay", 0,
 		"How long a pool that was full waits, from the first Sandbox that is missing, before it makes new ones.")
 	flags.Float64Var(&o.Refill.PerSecond, "sandbox-warm-pool-max-refill-rate", 0, "Sandboxes a second that a pool makes at most; 0 for no bound.")

@@ -11,10 +11,11 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 )
 
-// annotateAfter is how long the annotations of a claim wait once it is Ready: claims
-// that are not go first.
+// annotateAfter is how long the annotations of a claim wait once it is Ready, unless something
+// else asks for a pass; while other claims are under way, they go first.
 const annotateAfter = 100 * time.Millisecond
 
 // timeUnknown is a time that no process remembers.
@@ -33,11 +34,21 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope) error {
 	if maps.Equal(claim.Annotations, s.claim.Annotations) && maps.Equal(claim.Labels, s.claim.Labels) {
 		return nil
 	}
+	if left := s.record.readyAt.Add(rush.Longest).Sub(s.now); left > 0 && isReady(s.claim.Status) && r.settings.Rush.Busy() {
+		r.annotateLater(s, left)
+		return nil
+	}
 	err := patch.Same(ctx, r.client, claim, s.claim, fieldOwner)
 	if patch.IgnoreGone(err) != nil {
 		return fmt.Errorf("write annotations: %w", err)
 	}
 	return nil
+}
+
+// annotateLater asks for a pass that writes the annotations, within that time.
+func (r *Reconciler) annotateLater(s *scope, most time.Duration) {
+	key := s.key()
+	r.settings.Rush.After(annotateAfter, most, func() { r.waker.Now(key) })
 }
 
 // annotations are those that the claim is to have.

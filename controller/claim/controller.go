@@ -19,6 +19,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/waker"
@@ -56,6 +57,9 @@ type Settings struct {
 	NoEvents bool
 	// NoTimes keeps the annotations that tell times back.
 	NoTimes bool
+	// Rush learns which claims are under way, and lets annotations go after them. Nil has the
+	// controller use one of its own.
+	Rush *rush.Rush
 	// Tracer makes spans of passes; the zero one makes none.
 	Tracer tracing.Tracer
 }
@@ -80,6 +84,9 @@ type Reconciler struct {
 // New makes a Reconciler. The client reads from a cache with the indexes of
 // relations and sees its own writes; live reads from the apiserver.
 func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
+	if settings.Rush == nil {
+		settings.Rush = &rush.Rush{}
+	}
 	r := &Reconciler{client: cached, live: live, recorder: recorder, clock: clk, settings: settings}
 	r.index = candidates.New(r.waker.Now)
 	r.metrics = newMetrics(r.index, r.waker.Queued)
@@ -145,8 +152,20 @@ func (r *Reconciler) release(request ctrl.Request) {
 func (r *Reconciler) close(known *record) {
 	if known != nil {
 		r.inherited.settle(known.uid)
+		r.count(known, false)
 		r.abandon(known)
 	}
+}
+
+// count has a claim counted among those under way or not, whatever it was before.
+func (r *Reconciler) count(known *record, underway bool) {
+	switch {
+	case underway && !known.underway:
+		r.settings.Rush.Begin()
+	case !underway && known.underway:
+		r.settings.Rush.End()
+	}
+	known.underway = underway
 }
 
 // abandon gives back a Sandbox whose adoption was never answered. Should that write
@@ -193,6 +212,7 @@ func (r *Reconciler) publish(ctx context.Context, s *scope) error {
 		return r.forgive(s, fmt.Errorf("write status: %w", err))
 	}
 	s.record.pause = 0
+	r.count(s.record, false)
 	r.tell(s, desired)
 	r.measure(s, desired)
 	return nil

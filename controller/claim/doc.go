@@ -12,7 +12,8 @@
 // The hot path costs two writes until the claim is Ready: one on the Sandbox, locked
 // by its resourceVersion, which makes the claim its controller and is the durable
 // record of the assignment, and one of the claim's status with name, addresses and
-// Ready together. The annotations follow in one more, after Ready is visible.
+// Ready together. The annotations follow in one more, after Ready is visible, and after the
+// claims of which nothing was said yet (package rush).
 //
 // # One Sandbox for one claim
 //
@@ -51,6 +52,11 @@
 // seen, and costs a read for each adoption from a pool of those strategies. Pools of
 // OnReplenish, the default, hand out stale members by design and do without. Considered:
 // marking stale members, which lags as much as the cache of him who marks.
+//
+// 2026-11-30: In a burst the three writes that follow a claim fell into the burst itself. They
+// wait for claims under way, for a second at most, which is the longest that the API lets the
+// metadata of a Pod wait. The count of those claims is in memory only: what is lost with it is
+// an order, and no write. The annotations of a claim that is Ready no more wait for nothing.
 //
 // 2026-11-30: Members that are not for claims are withheld from the index by their form
 // and judged anew when template, pool or tier change, so that a pool full of stale ones

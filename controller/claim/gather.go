@@ -21,6 +21,7 @@ func (r *Reconciler) gather(ctx context.Context, claim *extensionsv1beta1.Sandbo
 	now := r.clock.Now()
 	record, earlier := r.memory.of(client.ObjectKeyFromObject(claim), claim.UID, now)
 	r.close(earlier)
+	r.count(record, len(claim.Status.Conditions) == 0)
 	s := &scope{
 		claim:        claim,
 		now:          now,

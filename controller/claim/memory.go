@@ -30,6 +30,8 @@ type record struct {
 	lost bool
 	// askedAt is when this process first could ask the pool for a Sandbox.
 	askedAt time.Time
+	// underway is true while the claim is counted among those of which nothing was said yet.
+	underway bool
 	// adopting is the adoption that was sent and not answered.
 	adopting *adoption
 	// creating is true while a creation was sent and not answered.

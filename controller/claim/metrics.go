@@ -14,6 +14,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 )
 
 const (
@@ -111,6 +112,9 @@ func (r *Reconciler) measure(s *scope, desired extensionsv1beta1.SandboxClaimSta
 		r.metrics.failures.WithLabelValues(trouble).Inc()
 	}
 	if !isReady(desired) {
+		if wasReady(s.claim, s.record) && r.wantsAnnotations(s) {
+			r.waker.Now(s.key()) // by them alone will the next process know that it was
+		}
 		return
 	}
 	if !wasReady(s.claim, s.record) {
@@ -118,7 +122,7 @@ func (r *Reconciler) measure(s *scope, desired extensionsv1beta1.SandboxClaimSta
 		r.measureLatency(s, s.record.readyAt)
 	}
 	if r.wantsAnnotations(s) {
-		r.waker.After(s.key(), annotateAfter)
+		r.annotateLater(s, rush.Longest)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/fairqueue"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 )
 
 const (
@@ -182,10 +183,12 @@ func handedOver() predicate.Predicate {
 }
 
 // later asks for a pass a while after a Sandbox changed, so that the claim that took it
-// is served first: what is left to do for the Sandbox, nobody waits for.
+// and others that want one are served first: what is left to do for the Sandbox, nobody
+// waits for.
 func (r *Reconciler) later() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
-		queue.AddAfter(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)}, r.settings.WriteBehind)
+		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)}
+		r.settings.Rush.After(r.settings.WriteBehind, rush.Longest, func() { queue.Add(request) })
 	}}
 }
 

@@ -35,6 +35,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
@@ -76,6 +77,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err != nil {
 		return nil, err
 	}
+	claims := &rush.Rush{}
 	reconciler := sandbox.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		sandbox.Settings{
 			Platform:          platform,
@@ -83,7 +85,8 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 			EveryPolicy:       policies,
 			ClusterDomain:     options.ClusterDomain,
 			ConcurrentWorkers: options.SandboxConcurrentWorkers,
-			WriteBehind:       min(options.WriteBehind, maxWriteBehind),
+			WriteBehind:       min(options.WriteBehind, rush.Longest),
+			Rush:              claims,
 			Tracer:            tracer,
 		})
 	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
@@ -99,7 +102,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	}
 	var exposed func(string, []exposure.Finding)
 	if options.Extensions {
-		auditor, err := setUpExtensions(ctx, mgr, options, shared{network: network, policies: policies, tracer: tracer})
+		auditor, err := setUpExtensions(ctx, mgr, options, shared{network: network, policies: policies, rush: claims, tracer: tracer})
 		if err != nil {
 			return nil, err
 		}

@@ -61,10 +61,10 @@ func handable(sandbox *agentsv1beta1.Sandbox) bool {
 }
 
 // memberOf is what the index learns of a pool's Sandbox.
-func memberOf(sandbox *agentsv1beta1.Sandbox, pool string) candidates.Member {
+func memberOf(sandbox *agentsv1beta1.Sandbox, pool, form string) candidates.Member {
 	return candidates.Member{
 		Namespace: sandbox.Namespace, Name: sandbox.Name, UID: sandbox.UID, Version: sandbox.ResourceVersion,
-		Pool: pool, Form: formOf(sandbox), Created: sandbox.CreationTimestamp.Time, Usable: usable(sandbox),
+		Pool: pool, Form: form, Created: sandbox.CreationTimestamp.Time, Usable: usable(sandbox),
 	}
 }
 

@@ -48,7 +48,7 @@ func TestWhatOfAPoolCanBeHandedOut(t *testing.T) {
 			if got := ofPool(sandbox, makePool()); got != tc.handable {
 				t.Errorf("ofPool() = %t, want %t", got, tc.handable)
 			}
-			if got := memberOf(sandbox, "pool").Usable; got != tc.fine {
+			if got := memberOf(sandbox, "pool", "form").Usable; got != tc.fine {
 				t.Errorf("Usable = %t, want %t", got, tc.fine)
 			}
 		})

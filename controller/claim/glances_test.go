@@ -115,7 +115,7 @@ func newPasses(t *testing.T, seen *glances, claim *extensionsv1beta1.SandboxClai
 	r.index.SetNode("node", true)
 	for _, member := range members {
 		r.index.SetPod(member.UID, candidates.Pod{UID: member.UID, Ready: true, Node: "node"})
-		r.noteSandbox(member)
+		r.noteSandbox(nil, member)
 	}
 	return r
 }

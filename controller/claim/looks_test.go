@@ -59,7 +59,7 @@ func newShop(t *testing.T, strategy extensionsv1beta1.UpdateStrategyType, stale,
 	s.index.SetNode("node", true)
 	for _, member := range members {
 		s.index.SetPod(member.UID, candidates.Pod{UID: member.UID, Ready: true, Node: "node"})
-		s.noteSandbox(member)
+		s.noteSandbox(nil, member)
 	}
 	return s
 }
@@ -132,7 +132,7 @@ func TestStaleMembersCostOneLookHoweverManyThereAre(t *testing.T) {
 				if none := s.serve(t, "late"); none != "" || s.looks != claims+1 {
 					t.Errorf("the last claim got %q, and %d looks at members served %d claims, want none and %d", none, s.looks, claims, claims+1)
 				}
-				s.noteSandbox(makeMemberOf(t, s.pool, s.template, "fresh-more", 0))
+				s.noteSandbox(nil, makeMemberOf(t, s.pool, s.template, "fresh-more", 0))
 				s.index.SetPod("fresh-more", candidates.Pod{UID: "fresh-more", Ready: true, Node: "node"})
 				if _, offered := s.index.Size(client.ObjectKeyFromObject(s.pool)); offered != 1 {
 					t.Errorf("%d members are offered, want the new one alone", offered)

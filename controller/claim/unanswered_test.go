@@ -75,7 +75,7 @@ func newSilence(t *testing.T) *silence {
 	s.index.SetNode("node", true)
 	for _, member := range members {
 		s.index.SetPod(member.UID, candidates.Pod{UID: member.UID, Ready: true, Node: "node"})
-		s.noteSandbox(member)
+		s.noteSandbox(nil, member)
 	}
 	if err := s.again(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) || s.pass.record.adopting == nil {
 		t.Fatalf("the first pass ended in %v and has sent %v", err, s.pass.record.adopting)
@@ -180,7 +180,7 @@ func TestAClaimTakesAnotherSandboxOnceTheWriteCanNeverSucceed(t *testing.T) {
 	if err := s.live.Update(t.Context(), suspended); err != nil {
 		t.Fatal(err)
 	}
-	s.noteSandbox(suspended)
+	s.noteSandbox(nil, suspended)
 	if err := s.again(t.Context()); err != nil {
 		t.Fatal(err)
 	}

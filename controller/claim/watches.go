@@ -23,6 +23,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/fairqueue"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
@@ -89,7 +90,7 @@ func (r *Reconciler) sandboxEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, queue requests) {
 			if sandbox, isSandbox := e.Object.(*agentsv1beta1.Sandbox); isSandbox {
-				r.noteSandbox(sandbox)
+				r.noteSandbox(nil, sandbox)
 				wakeOwner(sandbox, queue)
 			}
 		},
@@ -99,7 +100,7 @@ func (r *Reconciler) sandboxEvents() handler.EventHandler {
 			if !wasSandbox || !isSandbox {
 				return
 			}
-			r.noteSandbox(after)
+			r.noteSandbox(before, after)
 			if concerns(before, after) {
 				wakeOwner(before, queue)
 				wakeOwner(after, queue)
@@ -117,12 +118,22 @@ func (r *Reconciler) sandboxEvents() handler.EventHandler {
 	}
 }
 
-func (r *Reconciler) noteSandbox(sandbox *agentsv1beta1.Sandbox) {
-	if pool, belongs := poolOf(sandbox); belongs {
-		r.index.SetMember(memberOf(sandbox, pool))
+// noteSandbox keeps the index of a Sandbox as it is now; before is as it was noted last, nil
+// for one that is new. Most changes are of its status and leave its form as it was.
+func (r *Reconciler) noteSandbox(before, now *agentsv1beta1.Sandbox) {
+	pool, belongs := poolOf(now)
+	if !belongs {
+		r.index.DropMember(now.UID)
 		return
 	}
-	r.index.DropMember(sandbox.UID)
+	form := ""
+	if before != nil && blueprint.SameForm(before, now) {
+		form = r.index.FormOf(now.UID)
+	}
+	if form == "" {
+		form = formOf(now)
+	}
+	r.index.SetMember(memberOf(now, pool, form))
 }
 
 func wakeOwner(sandbox *agentsv1beta1.Sandbox, queue requests) {

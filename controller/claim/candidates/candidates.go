@@ -366,6 +366,16 @@ func (i *Index) reconsider(p *pool) {
 	i.call(p)
 }
 
+// FormOf is the form of a Sandbox of a pool; empty when it is in none.
+func (i *Index) FormOf(uid types.UID) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if m, known := i.members[uid]; known {
+		return m.Form
+	}
+	return ""
+}
+
 // Size is the number of Sandboxes that a pool has, and of those that it offers.
 func (i *Index) Size(of Pool) (members, offered int) {
 	i.mu.Lock()

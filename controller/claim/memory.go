@@ -36,6 +36,8 @@ type record struct {
 	adopting *adoption
 	// creating is true while a creation was sent and not answered.
 	creating bool
+	// lostAt is when the answer to a creation was lost last; zero when none was.
+	lostAt time.Time
 	// tolerated is what was last told of metadata that stays as it is.
 	tolerated string
 	// pause is how long the claim was left alone after the last write that met another
@@ -47,6 +49,15 @@ type record struct {
 func (r *record) nextPause() time.Duration {
 	r.pause = min(max(firstPause, 2*r.pause), lastPause)
 	return r.pause
+}
+
+// doubtFor is how long a creation whose answer was lost may still be carried out: longer
+// than the apiserver works on one.
+const doubtFor = 90 * time.Second
+
+// doubts says whether an earlier creation may still be carried out.
+func (r *record) doubts(now time.Time) bool {
+	return !r.lostAt.IsZero() && now.Before(r.lostAt.Add(doubtFor))
 }
 
 // adoption is an attempt to take one Sandbox of a pool.

@@ -6,6 +6,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -303,7 +304,7 @@ func (r *Reconciler) giveBack(s *scope, attempt adoption, outdated bool) {
 
 // bind notes that the claim has its Sandbox.
 func (r *Reconciler) bind(s *scope, sandbox *agentsv1beta1.Sandbox, launched string) {
-	s.record.adopting, s.record.creating = nil, false
+	s.record.adopting, s.record.creating, s.record.lostAt = nil, false, time.Time{}
 	s.sandbox, s.launched = sandbox, launched
 	s.owned[sandbox.Name] = sandbox
 	r.found(s)

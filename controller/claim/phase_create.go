@@ -47,8 +47,10 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.alreadyThere(ctx, s)
-	case patch.Settled(err):
-		s.record.creating = false
+	case !patch.Settled(err):
+		s.record.lostAt = s.now
+	default:
+		s.record.creating = s.record.doubts(s.now) // what refuses one says nothing of one before
 	}
 	return fmt.Errorf("create Sandbox %q: %w", sandbox.Name, err)
 }

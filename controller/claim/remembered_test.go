@@ -15,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -27,7 +28,7 @@ import (
 type archive struct {
 	*testing.T
 
-	stored client.Client
+	stored client.WithWatch
 	clock  *clocktesting.FakeClock
 	r      *Reconciler
 }
@@ -53,6 +54,13 @@ func newArchive(t *testing.T, claim *extensionsv1beta1.SandboxClaim, objects ...
 // restart lets another controller follow, which remembers nothing. It wants no times.
 func (a *archive) restart() {
 	a.r = New(a.stored, a.stored, events.NewFakeRecorder(99), a.clock, Settings{Current: apiserver.Platform, NoTimes: true})
+}
+
+// answers lets the apiserver carry no creation out, and answer as it is told.
+func (a *archive) answers(answer func() error) {
+	a.r.client = interceptor.NewClient(a.stored, interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return answer() },
+	})
 }
 
 // pass is one pass over the claim, whose errors are for the claim to say.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -186,5 +187,27 @@ func TestAClaimTakesAnotherSandboxOnceTheWriteCanNeverSucceed(t *testing.T) {
 	}
 	if got := s.taken(t); len(got) != 1 || got[0] != "second" {
 		t.Errorf("the claim has %v, want the second one", got)
+	}
+}
+
+// A creation that was not answered may still be carried out although the next one is refused.
+// Until it cannot any more, the claim takes nothing from its pool.
+func TestAClaimTakesNoMemberWhileItsSandboxMayStillBeMade(t *testing.T) {
+	a := newArchive(t, makeClaim("claim"), makeTemplate(), makePool())
+	var answer error
+	a.answers(func() error { return answer })
+	refusal := apierrors.NewForbidden(schema.GroupResource{}, "claim", errors.New("exceeded quota: q"))
+	for pass, step := range []struct {
+		answer error
+		after  time.Duration
+		tries  bool
+	}{{refusal, 0, false}, {io.ErrUnexpectedEOF, 0, true}, {refusal, time.Second, true}, {refusal, time.Minute, true}, {refusal, time.Minute, false}} {
+		answer = step.answer
+		a.clock.Step(step.after)
+		a.pass()
+		known, _ := a.r.memory.of(client.ObjectKeyFromObject(a.claim()), a.claim().UID, a.clock.Now())
+		if known.creating != step.tries || !known.touched {
+			t.Errorf("after pass %d the claim waits for a Sandbox that may still be made: %t, want %t", pass, known.creating, step.tries)
+		}
 	}
 }

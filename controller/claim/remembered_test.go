@@ -66,7 +66,7 @@ func (a *archive) answers(answer func() error) {
 // pass is one pass over the claim, whose errors are for the claim to say.
 func (a *archive) pass() *extensionsv1beta1.SandboxClaim {
 	a.Helper()
-	if err := a.r.pass(context.Background(), a.claim()); err != nil {
+	if err := a.r.pass(a.Context(), a.claim()); err != nil {
 		a.Logf("the pass ends in %v", err)
 	}
 	return a.claim()
@@ -76,7 +76,7 @@ func (a *archive) pass() *extensionsv1beta1.SandboxClaim {
 func (a *archive) claim() *extensionsv1beta1.SandboxClaim {
 	a.Helper()
 	claim := &extensionsv1beta1.SandboxClaim{}
-	err := a.stored.Get(context.Background(), client.ObjectKey{Namespace: "team-a", Name: "claim"}, claim)
+	err := a.stored.Get(a.Context(), client.ObjectKey{Namespace: "team-a", Name: "claim"}, claim)
 	if client.IgnoreNotFound(err) != nil {
 		a.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (a *archive) edit(change func(*extensionsv1beta1.SandboxClaim)) {
 	a.Helper()
 	claim := a.claim()
 	change(claim)
-	if err := a.stored.Update(context.Background(), claim); err != nil {
+	if err := a.stored.Update(a.Context(), claim); err != nil {
 		a.Fatal(err)
 	}
 }

@@ -102,6 +102,7 @@ func (s *silence) again(ctx context.Context) error {
 // taken are the names of the members that are a claim's.
 func (s *silence) taken(t *testing.T) (names []string) {
 	t.Helper()
+	t.Helper()
 	var list agentsv1beta1.SandboxList
 	if err := s.live.List(t.Context(), &list); err != nil {
 		t.Fatal(err)
@@ -162,6 +163,7 @@ func TestAClaimTakesNoOtherSandboxWhileAWriteMayStillSucceed(t *testing.T) {
 
 // lands lets the write that was not answered be carried out, unless its version is no more.
 func (s *silence) lands(t *testing.T, sent adoption) {
+	t.Helper()
 	t.Helper()
 	taken := handOver(sent.judged, s.pass.claim, sent.judged.Spec.PodTemplate.ObjectMeta)
 	err := s.live.Patch(t.Context(), taken, client.MergeFromWithOptions(sent.judged, client.MergeFromWithOptimisticLock{}))

@@ -287,3 +287,57 @@ func TestTheRuleAboutTheClusterKnowsItsRanges(t *testing.T) {
 		})
 	}
 }
+
+// The namespace of the release is one of the platform's, and the router is the one that the platform names, wherever
+// they are installed.
+func TestTheRulesKnowThePlatformsOwnNamespace(t *testing.T) {
+	const own, usual = "sandbox-platform", "agent-sandbox-system"
+	peer := func(namespace, app string) map[string]any {
+		return map[string]any{
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": namespace}},
+			"podSelector":       map[string]any{"matchLabels": map[string]any{"app": app}},
+		}
+	}
+	cases := map[string]struct {
+		install   install
+		peer      map[string]any
+		namespace string
+		want      []string
+	}{
+		"the router where it is":            {install{namespace: own}, peer(own, "sandbox-router"), "tenant", nil},
+		"its namesake where it usually is":  {install{namespace: own}, peer(usual, "sandbox-router"), "tenant", []string{"ingress-widened"}},
+		"the router where it usually is":    {install{}, peer(usual, "sandbox-router"), "tenant", nil},
+		"the router by another label":       {install{namespace: own, set: []string{"platform.router.podLabels.app=way-in"}}, peer(own, "way-in"), "tenant", nil},
+		"the router in a third namespace":   {install{namespace: own, set: []string{"platform.router.namespace=third"}}, peer("third", "sandbox-router"), "tenant", nil},
+		"a peer of the values beside it":    {install{namespace: own, set: []string{"policies.rules.ingress-widened.parameters.allowedPeers[0].podSelector.matchLabels.a=b"}}, peer(own, "sandbox-router"), "tenant", nil},
+		"the namespace of the release":      {install{namespace: own}, nil, own, []string{"namespace-allowed"}},
+		"a namespace that the values name":  {install{namespace: own, set: []string{"policies.rules.namespace-allowed.parameters.denied={other}"}}, nil, own, []string{"namespace-allowed"}},
+		"a namespace that nobody names":     {install{namespace: own}, nil, "tenant", nil},
+		"the usual one of another platform": {install{}, nil, own, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.install.set = append(tc.install.set, "policies.rules.ingress-widened.enforcement=Deny", "policies.rules.namespace-allowed.enforcement=Deny")
+			policy := map[string]any{}
+			if tc.peer != nil {
+				policy["ingress"] = []any{map[string]any{"from": []any{tc.peer}}}
+			}
+			decision := rulesOf(t, render(t, tc.install)).Evaluate(t.Context(), engine.Input{
+				Operation: "CREATE", Kind: engine.KindSandboxTemplate, User: engine.UserInfo{Username: "alice"}, Source: engine.SourceAdmission,
+				Namespace: engine.NamespaceInfo{Name: tc.namespace}, Object: map[string]any{
+					"apiVersion": "extensions.agents.x-k8s.io/v1beta1", "kind": engine.KindSandboxTemplate, "metadata": map[string]any{"name": "a"},
+					"spec": map[string]any{"networkPolicy": policy},
+				},
+			})
+			var got []string
+			for _, finding := range decision.Denials() {
+				if finding.Rule == "ingress-widened" || finding.Rule == "namespace-allowed" || finding.Failure {
+					got = append(got, finding.Rule)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("refused by (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

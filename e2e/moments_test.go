@@ -214,12 +214,13 @@ const (
 	toAnything, toOutside, toInside = "anything", "outside", "inside"
 )
 
-// leaving are the packets of a Pod that the node sends on, by what they are for.
+// leaving are the packets of a Pod that the node sends on, by what they are for. Those by which neighbours on one link
+// look for each other's addresses are none: nobody judges them, and they carry nothing.
 func leaving(pod *corev1.Pod, inside []string) map[string][]string {
 	conditions := map[string][]string{}
 	for i, family := range []string{"ip", "ip6"} {
-		from := fmt.Sprintf("%s saddr %s", family, pod.Status.PodIPs[i].IP)
-		conditions[toAnything] = append(conditions[toAnything], from+" meta l4proto { tcp, udp }")
+		from := fmt.Sprintf("%s saddr %s meta l4proto { tcp, udp }", family, pod.Status.PodIPs[i].IP)
+		conditions[toAnything] = append(conditions[toAnything], from)
 		for name, targets := range map[string][]string{toOutside: hostsOutside, toInside: inside} {
 			for _, target := range targets {
 				host, _, err := net.SplitHostPort(questionOf(target).target)

@@ -92,8 +92,7 @@ func (j *Judge) judge(ctx context.Context, r review) (verdict, error) {
 	}
 	v := verdict{id: r.id, digest: now.Digest, findings: now.Findings}
 	if r.operation == operationUpdate && len(v.with(engine.Deny)) > 0 {
-		past := j.question(r)
-		past.Object = r.old
+		past := j.question(r).Before(known)
 		past.ID = r.id + before
 		was, err := j.Submitted(ctx, past, known)
 		if err != nil {

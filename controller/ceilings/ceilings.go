@@ -32,6 +32,10 @@ type Breach struct {
 	Rule string
 	// Remedy says what to do, as a sentence.
 	Remedy string
+	// Content is what it is about beside the value, empty when that is all.
+	Content string
+	// Amount is how much there is too much, in the unit of the resource; zero where it is about no amount.
+	Amount float64
 }
 
 // OfPod lists every breach of the tier, in a stable order. The path is that of the

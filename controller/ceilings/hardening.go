@@ -4,6 +4,7 @@
 package ceilings
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,9 @@ func hardening(pod *corev1.PodSpec, at *field.Path, tier config.Tier) []Breach {
 	var breaches []Breach
 	modes := tier.Hardening
 	if modes.Token == config.Require && isTrue(pod.AutomountServiceAccountToken) {
-		breaches = append(breaches, weak(at.Child("automountServiceAccountToken"), true, "the tier gives no Pod a token", "Set it to false."))
+		token := weak(at.Child("automountServiceAccountToken"), true, "the tier gives no Pod a token", "Set it to false.")
+		token.Content = cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount)
+		breaches = append(breaches, token)
 	}
 	if modes.ServiceLinks == config.Require && !isFalse(pod.EnableServiceLinks) {
 		breaches = append(breaches, weak(at.Child("enableServiceLinks"), shown(pod.EnableServiceLinks),

@@ -40,6 +40,7 @@ func resources(pod *corev1.PodSpec, at *field.Path, most corev1.ResourceList) []
 				Error: field.Invalid(boundAt(pod, at, name), amount.String(),
 					fmt.Sprintf("the containers together may use more %s than the %s of this tier", name, limit.String())),
 				Remedy: fmt.Sprintf("Ask for at most %s of %s in all.", limit.String(), name),
+				Amount: amount.AsApproximateFloat64(), Content: string(name),
 			})
 		}
 	}

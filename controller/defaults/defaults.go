@@ -4,12 +4,14 @@
 package defaults
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"gomodules.xyz/jsonpatch/v2"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -111,6 +113,20 @@ func Harden(pod map[string]any, tier config.Tier, classes, free sets.Set[string]
 			fill(t.base, t.path, t.value)
 		}
 	}
+}
+
+// Before is the object as it was before an UPDATE, with what Operations adds to it now. What is set in old containers
+// that the writer left alone is then no change of his.
+func Before(r Request) map[string]any {
+	pod, ok := member(r.OldObject, "spec", "podTemplate")
+	if !ok || !r.hardens() {
+		return r.OldObject
+	}
+	pod = runtime.DeepCopyJSON(pod)
+	Harden(pod, r.Tier, r.RuntimeClasses, r.FreeClasses)
+	object, spec := maps.Clone(r.OldObject), maps.Clone(r.OldObject["spec"].(map[string]any))
+	spec["podTemplate"], object["spec"] = pod, spec
+	return object
 }
 
 // hardens reports whether the write concerns a Pod that has to be hardened.

@@ -23,7 +23,7 @@ func ofFaults(faults []validation.Fault) []engine.Finding {
 	for _, fault := range faults {
 		f := engine.Finding{
 			Rule: fault.Rule, Severity: engine.High, Enforcement: engine.Deny, Field: fault.Field,
-			Message: fault.Detail, Remediation: fault.Remedy,
+			Message: fault.Detail, Remediation: fault.Remedy, Content: fault.Content, Amount: fault.Amount,
 			// Without a tier nobody can say what the object may do.
 			Failure: fault.Rule == validation.RuleTier,
 		}

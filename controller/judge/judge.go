@@ -80,6 +80,25 @@ type Question struct {
 	DryRun bool
 }
 
+// Before is the question about the object before its update. What admission adds to it in the course of the update is
+// no change of the writer's, so the object has it already.
+func (q Question) Before(known Facts) Question {
+	old := q.Old
+	if known.TierKnown {
+		old = defaults.Before(q.hardening(known))
+	}
+	q.Object = old
+	return q
+}
+
+// hardening is what admission adds defaults to.
+func (q Question) hardening(known Facts) defaults.Request {
+	return defaults.Request{
+		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old, Tier: known.Tier,
+		RuntimeClasses: known.Classes.Usable, FreeClasses: known.Classes.Free,
+	}
+}
+
 // Facts are what every judgement in a namespace rests on besides the object.
 type Facts struct {
 	// Platform is the configuration of the platform, now.
@@ -158,10 +177,7 @@ func (j *Judge) of(ctx context.Context, q Question, old map[string]any, source s
 		Platform: known.Platform, RuntimeClasses: known.Classes.Existing, UsableClasses: known.Classes.Usable, Effective: pod, Pool: pool, Template: template,
 		LabelDomains: known.Platform.Claims.AllowedLabelDomains(), Colliding: other, RelaxedServiceNames: j.RelaxedServiceNames, Now: now,
 	}))
-	findings = append(findings, ofUnmet(defaults.Request{
-		Operation: q.Operation, Kind: q.Kind, Object: q.Object, OldObject: q.Old, Tier: known.Tier,
-		RuntimeClasses: known.Classes.Usable, FreeClasses: known.Classes.Free,
-	}, source == engine.SourceAudit)...)
+	findings = append(findings, ofUnmet(q.hardening(known), source == engine.SourceAudit)...)
 	own, native := split(findings)
 	tier, err := asJSON(known)
 	if err != nil {

@@ -10,8 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/ceilings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/validation"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -26,38 +24,36 @@ const (
 	ChangesSpec
 )
 
-// excuses says whether a change cannot have brought in that a rule fails.
-func (c Change) excuses(rule string) bool {
-	return c == ChangesNothing || c == ChangesEnd && rule == validation.RuleTier
+// excuses says whether a change cannot have brought in that a rule fails, or that there is more than is listed.
+func (c Change) excuses(f engine.Finding) bool {
+	return c == ChangesNothing || c == ChangesEnd && (f.Rule == validation.RuleTier || f.Omits > 0)
 }
 
 // Ratchet splits the findings of an update into those that the change brings in and
 // those that the object had before. A finding is the same if rule, place and value
 // are, whereby names tell the members of a list apart, not their order; one that has neither place
-// nor value is its message. Each old finding excuses one new one only. The failure of a
+// nor value is its message. Of its content it may have lost some, and an amount may be
+// smaller, whatever the value. Each old finding excuses one new one only. The failure of a
 // rule is no finding about the object, and what is not listed is nobody's, so they excuse
 // nothing once the spec changed. Neither does a tier that nobody knows, unless the change is
-// only about the end. An amount beyond the tier excuses a smaller one. A rule that had no
+// only about the end. A rule that had no
 // time to judge what was before cannot have what it finds now count as new: that is late as
 // well.
 func Ratchet(now, before Judgement, change Change) (brought, tolerated []engine.Finding) {
-	excuses, late := map[string]int{}, sets.New[string]()
+	old, late := map[string][]engine.Finding{}, sets.New[string]()
 	for _, f := range before.Findings {
 		if f.Late {
 			late.Insert(f.Rule)
 		}
-		if !f.Failure && f.Omits == 0 || change.excuses(f.Rule) {
-			excuses[identity(f, before.Document)]++
+		if !f.Failure && f.Omits == 0 || change.excuses(f) {
+			id := identity(f, before.Document)
+			old[id] = append(old[id], f)
 		}
 	}
 	for _, f := range now.Findings {
 		id := identity(f, now.Document)
-		if excuses[id] > 0 {
-			excuses[id]--
-			tolerated = append(tolerated, f)
-			continue
-		}
-		if lessens(f, now, before) {
+		if i := excuse(old[id], f); i >= 0 {
+			old[id] = slices.Delete(old[id], i, i+1)
 			tolerated = append(tolerated, f)
 			continue
 		}
@@ -67,24 +63,35 @@ func Ratchet(now, before Judgement, change Change) (brought, tolerated []engine.
 	return brought, tolerated
 }
 
-// lessens says whether a finding is about an amount beyond the tier that was larger before.
-func lessens(f engine.Finding, now, before Judgement) bool {
-	amount, err := quantity.Parse(f.Value)
-	if f.Rule != ceilings.RuleResources || err != nil {
-		return false
+// excuse returns which of the old findings excuses the new one, the least of those that do; -1 when none does.
+func excuse(old []engine.Finding, f engine.Finding) int {
+	found := -1
+	for i, candidate := range old {
+		if candidate.Amount < f.Amount || !contains(candidate.Content, f.Content) {
+			continue
+		}
+		if found < 0 || candidate.Amount < old[found].Amount || len(candidate.Content) < len(old[found].Content) {
+			found = i
+		}
 	}
-	return slices.ContainsFunc(before.Findings, func(old engine.Finding) bool {
-		larger, err := quantity.Parse(old.Value)
-		return err == nil && larger.Cmp(amount) > 0 && old.Rule == f.Rule && old.Message == f.Message &&
-			named(old.Field, before.Document) == named(f.Field, now.Document)
-	})
+	return found
 }
 
+// contains says whether content has each part of another.
+func contains(content, other string) bool {
+	return sets.New(strings.Fields(content)...).HasAll(strings.Fields(other)...)
+}
+
+// identity is what a finding has in common with those that may excuse it.
 func identity(f engine.Finding, document map[string]any) string {
-	if f.Field == "" && f.Value == "" {
-		return f.Rule + "\x00\x00\x00" + f.Message
+	switch {
+	case f.Amount > 0:
+		return strings.Join([]string{f.Rule, named(f.Field, document), "amount"}, "\x00")
+	case f.Field == "" && f.Value == "":
+		return strings.Join([]string{f.Rule, "", "", f.Message}, "\x00")
+	default:
+		return strings.Join([]string{f.Rule, named(f.Field, document), f.Value}, "\x00")
 	}
-	return f.Rule + "\x00" + named(f.Field, document) + "\x00" + f.Value
 }
 
 // named replaces the indexes of a field path by the names of the members, as far as

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/ceilings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/validation"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -50,8 +49,11 @@ func TestRatchet(t *testing.T) {
 		return engine.Finding{Rule: "r", Message: message, Enforcement: engine.Deny}
 	}
 	late := engine.Finding{Rule: "r", Failure: true, Late: true, Enforcement: engine.Deny}
-	amount := func(text string) engine.Finding {
-		return engine.Finding{Rule: ceilings.RuleResources, Field: "a", Value: text, Message: "too much", Enforcement: engine.Deny}
+	amount := func(much float64, text, content string) engine.Finding {
+		return engine.Finding{Rule: "r", Field: "a", Value: text, Amount: much, Content: content, Enforcement: engine.Deny}
+	}
+	content := func(text string) engine.Finding {
+		return engine.Finding{Rule: "r", Field: "a", Value: "1", Content: text, Enforcement: engine.Deny}
 	}
 	failure := engine.Finding{Rule: "r", Failure: true, Enforcement: engine.Deny}
 	noTier := engine.Finding{Rule: validation.RuleTier, Failure: true, Enforcement: engine.Deny}
@@ -78,11 +80,16 @@ func TestRatchet(t *testing.T) {
 		"an unknown tier counts once the spec changes": {[]engine.Finding{noTier}, []engine.Finding{noTier}, ChangesSpec, 1, 0},
 		"it is tolerated while only the end changes":   {[]engine.Finding{noTier}, []engine.Finding{noTier}, ChangesEnd, 0, 0},
 		"another failure is not":                       {[]engine.Finding{failure}, []engine.Finding{failure}, ChangesEnd, 1, 0},
-		"a smaller amount of what was too much":        {[]engine.Finding{amount("8Gi")}, []engine.Finding{amount("10Gi")}, ChangesSpec, 0, 0},
-		"a larger one counts":                          {[]engine.Finding{amount("10Gi")}, []engine.Finding{amount("8Gi")}, ChangesSpec, 1, 0},
-		"an amount where there was none counts":        {[]engine.Finding{amount("8Gi")}, []engine.Finding{amount("")}, ChangesSpec, 1, 0},
+		"a smaller amount of what was too much":        {[]engine.Finding{amount(8, "8", "")}, []engine.Finding{amount(10, "10", "")}, ChangesSpec, 0, 0},
+		"the same amount in other words":               {[]engine.Finding{amount(8, "8", "")}, []engine.Finding{amount(8, "8000m", "")}, ChangesSpec, 0, 0},
+		"a larger one counts":                          {[]engine.Finding{amount(10, "10", "")}, []engine.Finding{amount(8, "8", "")}, ChangesSpec, 1, 0},
+		"a larger one in the same words counts":        {[]engine.Finding{amount(10, "", "")}, []engine.Finding{amount(8, "", "")}, ChangesSpec, 1, 0},
+		"an amount of something else counts":           {[]engine.Finding{amount(8, "8", "cpu")}, []engine.Finding{amount(10, "10", "memory")}, ChangesSpec, 1, 0},
+		"an amount where there was none counts":        {[]engine.Finding{amount(8, "8", "")}, []engine.Finding{amount(0, "", "")}, ChangesSpec, 1, 0},
+		"other content counts":                         {[]engine.Finding{content("a")}, []engine.Finding{content("b")}, ChangesSpec, 1, 0},
+		"the same content is tolerated":                {[]engine.Finding{content("a")}, []engine.Finding{content("a")}, ChangesSpec, 0, 0},
 		"what had no time before excuses nothing":      {[]engine.Finding{finding("a", "1")}, []engine.Finding{late}, ChangesSpec, 1, 1},
-		"and speaks for no other rule":                 {[]engine.Finding{amount("8Gi")}, []engine.Finding{late}, ChangesSpec, 1, 0},
+		"and speaks for no other rule":                 {[]engine.Finding{{Rule: "other", Field: "a", Enforcement: engine.Deny}}, []engine.Finding{late}, ChangesSpec, 1, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,9 @@ func checkCeilings(in Input) []Fault {
 	}
 	var faults []Fault
 	for _, breach := range ceilings.OfPod(&spec, at, in.Tier) {
-		faults = append(faults, Fault{Rule: breach.Rule, Error: breach.Error, Remedy: breach.Remedy})
+		faults = append(faults, Fault{
+			Rule: breach.Rule, Error: breach.Error, Remedy: breach.Remedy, Content: breach.Content, Amount: breach.Amount,
+		})
 	}
 	return faults
 }

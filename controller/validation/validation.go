@@ -52,6 +52,9 @@ type Fault struct {
 	Remedy string
 	// Warning faults do not refuse the object.
 	Warning bool
+	// Content and Amount are those of the finding that it becomes.
+	Content string
+	Amount  float64
 }
 
 // Errors returns the faults that refuse the object.

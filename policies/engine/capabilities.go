@@ -35,7 +35,7 @@ var allowedBuiltins = slices.Concat(
 	},
 	[]string{ // Arrays and objects.
 		"array.concat", "array.flatten", "array.reverse", "array.slice", "object.filter", "object.get",
-		"object.keys", "object.remove", "object.subset", "object.union", "json.filter", "json.patch",
+		"object.keys", "object.remove", "object.subset", "object.union", "object.union_n", "json.filter", "json.patch",
 		"json.remove",
 	},
 	[]string{ // Text.

@@ -23,7 +23,7 @@ var sharing = []string{
 var growing = map[string]func(operands []*ast.Term) float64{
 	"array.concat": together, "array.flatten": together, "base64.encode": together, "concat": together, "hex.encode": together,
 	"internal.template_string": together, sized.Name: together, "json.marshal": together, "urlquery.decode": together, "urlquery.encode": together, "yaml.marshal": together,
-	"union": together, "or": together, "object.union": together, "strings.reverse": together, "upper": together, "lower": together,
+	"union": together, "or": together, "object.union": together, "object.union_n": together, "strings.reverse": together, "upper": together, "lower": together,
 	"split": func(operands []*ast.Term) float64 {
 		text := plain(operands[0])
 		return float64(len(text)) + memberSize*float64(strings.Count(text, plain(operands[1])))

@@ -164,6 +164,8 @@ deny contains {"message": sprintf("%d", [i]), "field": f} if {
 
 warn contains "mild"
 
+warn contains "milder"
+
 deny contains {"message": input.environment.long, "value": input.environment.long}
 `
 	in := requestOf(t)
@@ -173,12 +175,13 @@ deny contains {"message": input.environment.long, "value": input.environment.lon
 	if len(d.Findings) != 100 {
 		t.Fatalf("%d findings, want 100", len(d.Findings))
 	}
-	// 401 refuse and one does not.
+	// 401 refuse and two do not, of which one has a rule of its own.
 	for i, want := range []engine.Finding{
-		{Enforcement: engine.Deny, Omits: 303, Message: "303 more findings are not listed"},
+		{Enforcement: engine.Warn, Message: "mild"},
+		{Enforcement: engine.Deny, Omits: 304, Message: "304 more findings are not listed"},
 		{Enforcement: engine.Warn, Omits: 1, Message: "1 more findings are not listed"},
 	} {
-		if got := d.Findings[98+i]; got.Enforcement != want.Enforcement || got.Omits != want.Omits || got.Message != want.Message {
+		if got := d.Findings[97+i]; got.Enforcement != want.Enforcement || got.Omits != want.Omits || got.Message != want.Message {
 			t.Errorf("the finding for those that are not listed: %s, want %s", show(t, got), show(t, want))
 		}
 	}

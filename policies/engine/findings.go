@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +27,7 @@ func compare(a, b string) int {
 }
 
 // finding reads one member of a set of findings: a message, or an object with message, field,
-// value and remediation. Anything else is a finding all the same.
+// value, content, amount and remediation. Anything else is a finding all the same.
 func (c column) finding(raw any, enforcement Enforcement) Finding {
 	info := c.rule.info
 	f := Finding{Rule: info.ID, Severity: info.Severity, Enforcement: enforcement, Remediation: info.Remediation}
@@ -44,10 +45,39 @@ func (c column) finding(raw any, enforcement Enforcement) Finding {
 	}
 	f.Field = textOf(object["field"])
 	f.Value = textOf(object["value"])
+	f.Content = contentOf(object["content"])
+	f.Amount = amountOf(object["amount"])
 	if remediation := textOf(object["remediation"]); remediation != "" {
 		f.Remediation = remediation
 	}
 	return f
+}
+
+// digestOf stands for a text that nobody is to be shown.
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+// contentOf stands for the members of a set or list, and for anything else as one; empty for nothing.
+func contentOf(value any) string {
+	members, ok := value.([]any)
+	if !ok && value != nil && value != "" {
+		members = []any{value}
+	}
+	words := make([]string, 0, len(members))
+	for _, member := range members {
+		words = append(words, digestOf(textOf(member)))
+	}
+	slices.Sort(words)
+	return strings.Join(slices.Compact(words), " ")
+}
+
+// amountOf reads a number, zero when it is none or below.
+func amountOf(value any) float64 {
+	number, _ := value.(json.Number)
+	amount, _ := number.Float64()
+	return max(amount, 0)
 }
 
 // failures is the finding of a rule that could not judge the object, none where it is off.
@@ -88,37 +118,56 @@ func (s *set) brokenFindings(in Input) []Finding {
 }
 
 // settle bounds, sorts and deduplicates findings. What refuses a request comes first, so that a
-// bound never drops it in favour of less.
+// bound never drops it in favour of less; but one finding of each rule goes before the second of any.
 func settle(findings []Finding) []Finding {
 	for i := range findings {
 		f := &findings[i]
 		f.Message, f.Remediation = shorten(f.Message, maxMessage), shorten(f.Remediation, maxText)
 		f.Field, f.Value = distinct(f.Field), distinct(f.Value)
 	}
-	slices.SortFunc(findings, func(a, b Finding) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(enforcements, b.Enforcement), slices.Index(enforcements, a.Enforcement)),
-			compare(a.Rule, b.Rule), compare(a.Field, b.Field), compare(a.Value, b.Value), compare(a.Message, b.Message),
-			compare(a.Remediation, b.Remediation),
-		)
-	})
+	slices.SortFunc(findings, order)
 	findings = slices.Compact(findings)
 	if len(findings) <= maxFindings {
 		return findings
 	}
+	findings = firstOfEachRule(findings)
 	// Those that are not listed are counted for each enforcement: what refuses is not mixed with what does not.
 	groups := len(byEnforcement(findings[maxFindings-len(enforcements):]))
 	listed, rest := findings[:maxFindings-groups:maxFindings-groups], byEnforcement(findings[maxFindings-groups:])
+	slices.SortFunc(listed, order)
 	for _, enforcement := range slices.Backward(enforcements) {
 		if count := rest[enforcement]; count > 0 {
 			listed = append(listed, Finding{
 				Rule: ruleEngine, Severity: Low, Enforcement: enforcement, Omits: count,
 				Message:     fmt.Sprintf("%d more findings are not listed", count),
 				Remediation: "Correct those that are listed and try again.",
+				Content:     digestOf(string(enforcement)), Amount: float64(count),
 			})
 		}
 	}
 	return listed
+}
+
+// order puts what refuses a request first.
+func order(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(enforcements, b.Enforcement), slices.Index(enforcements, a.Enforcement)),
+		compare(a.Rule, b.Rule), compare(a.Field, b.Field), compare(a.Value, b.Value), compare(a.Message, b.Message),
+		compare(a.Remediation, b.Remediation), compare(a.Content, b.Content), cmp.Compare(a.Amount, b.Amount),
+	)
+}
+
+// firstOfEachRule puts one finding of each rule and enforcement before the others.
+func firstOfEachRule(sorted []Finding) []Finding {
+	var first, others []Finding
+	for i, f := range sorted {
+		if i == 0 || sorted[i-1].Rule != f.Rule || sorted[i-1].Enforcement != f.Enforcement {
+			first = append(first, f)
+		} else {
+			others = append(others, f)
+		}
+	}
+	return append(first, others...)
 }
 
 func byEnforcement(findings []Finding) map[Enforcement]int {
@@ -135,8 +184,7 @@ func distinct(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
-	sum := sha256.Sum256([]byte(text))
-	mark := "#" + hex.EncodeToString(sum[:8])
+	mark := "#" + digestOf(text)
 	return shorten(text, maxText-len(mark)) + mark
 }
 

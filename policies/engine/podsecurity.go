@@ -77,6 +77,9 @@ type demand struct {
 // version. None of them weakens another. The configuration's own defaults count only where there
 // is no tier: what a tier tolerates, it decides.
 func (p *podSecurity) demands(in Input) []demand {
+	if in.Pod == nil && (in.Kind == KindSandboxWarmPool || in.Kind == KindSandboxClaim) {
+		return nil // There is no Pod to judge.
+	}
 	tier := objectAt(in.Tier, "podSecurity")
 	version := parseVersion(tier["version"])
 	var found []demand
@@ -151,16 +154,9 @@ func (v violation) key() string {
 	return v.check + "\x00" + v.field
 }
 
-// evaluate returns the findings, and the ids of the rules that judged the object. Without a Pod
-// there is nothing to judge. A check that runs when the context ends is a finding that refuses.
-func (p *podSecurity) evaluate(ctx context.Context, in Input) (findings []Finding, rules []string) {
-	demands := p.demands(in)
-	if in.Pod == nil && (in.Kind == KindSandboxWarmPool || in.Kind == KindSandboxClaim) {
-		demands = nil
-	}
-	if len(demands) == 0 {
-		return nil, nil
-	}
+// evaluate returns the findings, and the ids of the rules that judged the object. A check that runs when the context
+// ends is a finding that refuses.
+func (p *podSecurity) evaluate(ctx context.Context, in Input, demands []demand) (findings []Finding, rules []string) {
 	for _, id := range podSecurityRules {
 		if slices.ContainsFunc(demands, func(d demand) bool {
 			return id == RulePSSBaseline || d.level == podsecurityapi.LevelRestricted
@@ -196,10 +192,13 @@ func (p *podSecurity) evaluate(ctx context.Context, in Input) (findings []Findin
 }
 
 func (p *podSecurity) finding(v violation) Finding {
-	info := p.info(v.rule)
+	info, content := p.info(v.rule), ""
+	if strings.HasPrefix(v.value, "{") && !strings.Contains(v.field, ".securityContext.") {
+		v.value, content = "", digestOf(v.value) // Options of a volume, or variables, may be secrets.
+	}
 	return Finding{
 		Rule: v.rule, Severity: info.Severity, Enforcement: v.enforcement, Field: v.field, Value: v.value,
-		Message: v.detail, Remediation: cmp.Or(places[policy.CheckID(v.check)].remedy, info.Remediation),
+		Content: content, Message: v.detail, Remediation: cmp.Or(places[policy.CheckID(v.check)].remedy, info.Remediation),
 	}
 }
 

@@ -4,12 +4,10 @@
 package engine
 
 import (
-	"unicode/utf8"
-
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// sizes are numbers of what an object may have any number of, texts in characters.
+// sizes are numbers of what an object may have any number of, texts in bytes.
 type sizes struct {
 	annotations, commands int
 	// env is that of the container that has the most.
@@ -32,14 +30,14 @@ func (s *sizes) ofAnnotations(annotations any) {
 		if _, list := annotations.([]any); list {
 			key = ""
 		}
-		s.annotations += utf8.RuneCountInString(key) + utf8.RuneCountInString(writtenText(value))
+		s.annotations += len(key) + len(writtenText(value))
 	})
 }
 
 func (s *sizes) ofContainer(container map[string]any) {
 	s.env = max(s.env, sizeOf(container["env"]))
 	for _, list := range []string{"command", "args"} {
-		eachValue(container[list], func(_ string, word any) { s.commands += utf8.RuneCountInString(writtenText(word)) })
+		eachValue(container[list], func(_ string, word any) { s.commands += len(writtenText(word)) })
 	}
 }
 

@@ -80,6 +80,13 @@ type Finding struct {
 	// much to do: neither the object nor the rule need be at fault. A rule that is not run
 	// any more because that happened to it too often is not late.
 	Late bool `json:"-"`
+	// Content stands for what the finding is about beside the value, one word for each part in order, empty when the
+	// value is all. Nobody is shown what it stands for: it tells the finding from those that the object had before an
+	// update, of which it may only lose parts.
+	Content string `json:"-"`
+	// Amount is how much too much there is of something, in whatever unit: an update may bring a smaller one. It is
+	// zero for a finding that is about no amount.
+	Amount float64 `json:"-"`
 	// Omits is how many findings this one stands for, because there were too many to list.
 	Omits int `json:"omits,omitempty"`
 }

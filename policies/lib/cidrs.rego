@@ -14,8 +14,29 @@ blocks[path] := block if {
 	some i, rule in pods.object_spec.networkPolicy.egress
 	some j, peer in rule.to
 	block := values.given(peer, ["ipBlock"])
-	path := sprintf("spec.networkPolicy.egress[%v].to[%v].ipBlock", [i, j])
+	path := block_path(i, j)
 }
+
+# METADATA
+# description: >-
+#   The ports that a rule opens as a set that grows with them; no port stands for every port. Of very many there is one
+#   member for all, since each peer of the rule has them.
+ports_of(rule) := {"every port"} if {
+	count(values.collection_at(rule, ["ports"])) == 0
+} else := {port | some port in rule.ports} if {
+	count(rule.ports) <= 20
+} else := {crypto.sha256(json.marshal(rule.ports))}
+
+# METADATA
+# description: The ports that a template opens to an ipBlock, by the field path of the block, see ports_of.
+ports := {path: list |
+	some i, rule in pods.object_spec.networkPolicy.egress
+	list := ports_of(rule)
+	some j, _ in rule.to
+	path := block_path(i, j)
+}
+
+block_path(rule, peer) := sprintf("spec.networkPolicy.egress[%v].to[%v].ipBlock", [rule, peer])
 
 # METADATA
 # description: The ranges that a block has, by field.

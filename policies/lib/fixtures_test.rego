@@ -52,3 +52,7 @@ as_kind(request, kind, path) := object.union(request, {"kind": kind, "pod_path":
 # METADATA
 # description: The fields of a set of findings.
 fields(findings) := {finding.field | some finding in findings}
+
+# METADATA
+# description: What findings say to those who are shown them.
+said(findings) := {object.remove(finding, ["content", "amount"]) | some finding in findings}

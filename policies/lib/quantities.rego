@@ -142,6 +142,12 @@ default mappings := {}
 mappings := data.known.mappings
 
 # METADATA
+# description: How an amount in milli is written.
+text(milli) := sprintf("%d", [milli / 1000]) if {
+	milli % 1000 == 0
+} else := sprintf("%dm", [milli])
+
+# METADATA
 # description: The quantity that a string or number stands for, see at.
 parse(written) := quantity if {
 	parts := split_number(values.text(written))

@@ -154,3 +154,9 @@ test_every_suffix[text] if {
 test_what_is_said_of_no_quantity if {
 	quantities.parse("lots") == {"error": "is not a quantity such as 500m, 2, 1.5Gi or 1e3"}
 }
+
+test_text if {
+	quantities.text(2000) == "2"
+	quantities.text(2001) == "2001m"
+	quantities.text(0) == "0"
+}

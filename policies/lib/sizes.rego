@@ -11,7 +11,7 @@ import data.lib.volumes
 
 # METADATA
 # description: >-
-#   The numbers of containers, volumes and volume claims, the characters of annotations and of commands, the variables
+#   The numbers of containers, volumes and volume claims, the bytes of annotations and of commands, the variables
 #   of the container that has the most, and the storage that all claims request, in milli. The server counts them
 #   beforehand in input.sizes; without that the same answer is computed here.
 of_pod := input.sizes if {
@@ -23,9 +23,9 @@ of_pod := input.sizes if {
 	"requested": sum([milli | some milli in quantities.requested]),
 	"annotations": sum([size |
 		some key, value in pods.metadata.annotations
-		size := count(key) + count(values.text(value))
+		size := values.bytes(key) + values.bytes(values.text(value))
 	]),
-	"commands": sum([count(values.text(word)) |
+	"commands": sum([values.bytes(values.text(word)) |
 		some container in containers.by_path
 		some list in ["command", "args"]
 		some word in container[list]

@@ -53,12 +53,21 @@ text(value) := value if {
 } else := json.marshal(value)
 
 # METADATA
-# description: Whether a name is the pattern, or begins like one that ends in *.
+# description: How many bytes a text has.
+bytes(text) := count(hex.encode(text)) / 2
+
+# METADATA
+# description: Whether a name is the pattern, begins like one that ends in *, or ends like one that begins with *.
 matches(pattern, name) if pattern == name
 
 matches(pattern, name) if {
 	endswith(pattern, "*")
 	startswith(name, trim_suffix(pattern, "*"))
+}
+
+matches(pattern, name) if {
+	startswith(pattern, "*")
+	endswith(name, trim_prefix(pattern, "*"))
 }
 
 is_scalar(value) if is_string(value)

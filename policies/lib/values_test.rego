@@ -53,5 +53,15 @@ test_matches if {
 	values.matches("*", "")
 	not values.matches("a", "ab")
 	not values.matches("a*", "b")
-	not values.matches("*a", "ba")
+	values.matches("*a", "ba")
+	values.matches("*a", "a")
+	not values.matches("*a", "ab")
+	not values.matches("a*b", "ab")
+}
+
+test_bytes if {
+	values.bytes("") == 0
+	values.bytes("a") == 1
+	values.bytes("é") == 2
+	values.bytes("😀") == 4
 }

@@ -3,6 +3,7 @@
 # description: Every volume of the Pod and every volume claim template of the object, by field path.
 package lib.volumes
 
+import data.lib.containers
 import data.lib.pods
 import data.lib.values
 
@@ -28,6 +29,42 @@ label(volume) := sprintf("volume %q", [name]) if {
 	name := values.string_at(volume, ["name"])
 	name != ""
 } else := "a volume without a name"
+
+# METADATA
+# description: >-
+#   All that a volume opens, as a set that grows with it: what its source is, who has which part of it, who may write to
+#   that, and who has what is mounted within it later. Names of containers stand for them.
+opened(volume, source) := union({{without_mode(source)}, written_by_anybody(source), object.keys(object.get(mounted, volume_name(volume), {}))})
+
+volume_name(volume) := values.given_or(volume, ["name"], "")
+
+# For all volumes at once: to look for each among all mounts takes the product of both.
+mounted := object.union_n([{name: {part: true}} |
+	some container in containers.by_path
+	some list in ["volumeMounts", "volumeDevices"]
+	some mount in container[list]
+	name := values.given(mount, ["name"])
+	some part in parts(values.string_at(container, ["name"]), mount)
+])
+
+without_mode(source) := object.remove(source, ["readOnly"]) if {
+	is_object(source)
+} else := source
+
+written_by_anybody(source) := set() if {
+	source.readOnly == true
+} else := {"for writing"}
+
+parts(container, mount) := {[container, where, way] | some way in ways(mount)} if {
+	where := object.filter(mount, ["subPath", "subPathExpr"])
+}
+
+ways(mount) := {"reading"} if {
+	mount.readOnly == true
+	mount.recursiveReadOnly == "Enabled"
+} else := {"reading", "what is within"} if {
+	mount.readOnly == true
+} else := {"reading", "what is within", "writing"}
 
 # METADATA
 # description: >-

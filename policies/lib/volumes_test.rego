@@ -64,3 +64,26 @@ test_the_servers_lists_are_used if {
 test_an_ephemeral_volume_without_a_template_makes_a_claim_all_the_same if {
 	volumes.claims == {"spec.podTemplate.spec.volumes[1].ephemeral.volumeClaimTemplate.spec": {}} with input as fixtures.sandbox({"volumes": [{"emptyDir": {}}, {"ephemeral": {}}]})
 }
+
+whole := {}
+
+all_ways(container, where) := {[container, where, way] | some way in ["reading", "what is within", "writing"]}
+
+test_all_that_a_volume_opens if {
+	containers := [
+		{"name": "a", "volumeMounts": [{"name": "v", "readOnly": true, "recursiveReadOnly": "Enabled"}, {"name": "w"}, null]},
+		{"name": "b", "volumeDevices": [{"name": "v", "devicePath": "/dev/x"}]},
+		{"name": "c", "volumeMounts": [{"name": "v", "readOnly": true, "subPath": "d"}]},
+		{"name": "d", "volumeMounts": [{"name": "v", "readOnly": false, "recursiveReadOnly": "Enabled"}]},
+		{"volumeMounts": null},
+	]
+	input_of := fixtures.sandbox({"containers": containers})
+	volumes.opened({"name": "v"}, {"readOnly": true, "a": "b"}) == union({
+		{{"a": "b"}, ["a", whole, "reading"], ["c", {"subPath": "d"}, "reading"], ["c", {"subPath": "d"}, "what is within"]},
+		all_ways("b", whole),
+		all_ways("d", whole),
+	}) with input as input_of
+	volumes.opened({"name": "x"}, {"readOnly": false}) == {{}, "for writing"} with input as input_of
+	volumes.opened({"name": "x"}, "secret") == {"secret", "for writing"} with input as input_of
+	volumes.opened({}, {}) == {{}, "for writing"} with input as input_of
+}

@@ -80,6 +80,37 @@ are allowed besides its own. Call with (dict "root" $ "parameters" P).
 {{- end -}}
 
 {{/*
+The parameters of the rules that know the platform's own namespace: that of the release is one of
+those. Call with (dict "root" $ "parameters" P), and as "list" the name of the parameter.
+*/}}
+{{- define "agent-sandbox.namespaceParameters" -}}
+{{- $names := dig .list (list "kube-*" "agent-sandbox-system") .parameters -}}
+{{- if has .root.Release.Namespace $names -}}
+{{- toJson .parameters -}}
+{{- else -}}
+{{- toJson (merge (dict .list (append $names .root.Release.Namespace)) .parameters) -}}
+{{- end -}}
+{{- end -}}
+{{- define "agent-sandbox.egressNamespacesParameters" -}}
+{{- include "agent-sandbox.namespaceParameters" (merge (dict "list" "protected") .) -}}
+{{- end -}}
+{{- define "agent-sandbox.namespaceAllowedParameters" -}}
+{{- include "agent-sandbox.namespaceParameters" (merge (dict "list" "denied") .) -}}
+{{- end -}}
+
+{{/*
+The parameters of the rule ingress-widened: the router as the platform names it is the peer that
+is allowed besides those that are named. Call with (dict "root" $ "parameters" P).
+*/}}
+{{- define "agent-sandbox.ingressParameters" -}}
+{{- $router := .root.Values.platform.router -}}
+{{- $peer := dict
+  "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" (default .root.Release.Namespace $router.namespace)))
+  "podSelector" (dict "matchLabels" (include "agent-sandbox.stringMap" $router.podLabels | fromYaml)) -}}
+{{- toJson (merge (dict "allowedPeers" (concat (list $peer) (dig "allowedPeers" list .parameters) | uniq)) .parameters) -}}
+{{- end -}}
+
+{{/*
 The configuration of the rules. YAML reads a bare Off as false, so that is meant.
 */}}
 {{- define "agent-sandbox.policies" -}}
@@ -89,7 +120,7 @@ The configuration of the rules. YAML reads a bare Off as false, so that is meant
 {{- if kindIs "bool" $rule.enforcement -}}
 {{- $_ := set $rule "enforcement" "Off" -}}
 {{- end -}}
-{{- $named := dict "dns" "agent-sandbox.dnsParameters" "egress-cluster" "agent-sandbox.egressClusterParameters" "runtimeclass-allowed" "agent-sandbox.runtimeClassParameters" -}}
+{{- $named := dict "dns" "agent-sandbox.dnsParameters" "egress-cluster" "agent-sandbox.egressClusterParameters" "runtimeclass-allowed" "agent-sandbox.runtimeClassParameters" "egress-namespaces" "agent-sandbox.egressNamespacesParameters" "namespace-allowed" "agent-sandbox.namespaceAllowedParameters" "ingress-widened" "agent-sandbox.ingressParameters" -}}
 {{- with get $named $id -}}
 {{- with include . (dict "root" $ "parameters" (default dict $rule.parameters)) | fromJson -}}
 {{- $_ := set $rule "parameters" . -}}

@@ -33,7 +33,8 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("annotations of %s are not allowed", [domain]),
 		"field": sprintf("%s[%s]", [path, key]),
-		"value": value,
+		"value": domain,
+		"content": value,
 	}
 }
 

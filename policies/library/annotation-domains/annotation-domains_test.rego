@@ -7,10 +7,10 @@ template(values) := object.union(fixtures.configured(fixtures.plain, {"allowedDo
 
 test_denies[key] if {
 	some key in ["k8s.v1.cni.cncf.io/networks", "badexample.com/a", "example.com.evil.com/a", "com/a"]
-	annotation_domains.deny == {{
+	fixtures.said(annotation_domains.deny) == {{
 		"message": sprintf("annotations of %s are not allowed", [split(key, "/")[0]]),
 		"field": sprintf("spec.podTemplate.metadata.annotations[%s]", [key]),
-		"value": "x",
+		"value": split(key, "/")[0],
 	}} with input as template({key: "x", "example.com/a": "y"})
 }
 

@@ -33,6 +33,7 @@ deny contains finding if {
 		"message": "a token for the Kubernetes API would be mounted",
 		"field": pods.field("automountServiceAccountToken"),
 		"value": values.given_or(pods.spec, ["automountServiceAccountToken"], ""),
+		"content": object.filter(pods.spec, ["serviceAccount", "serviceAccountName"]),
 	}
 }
 

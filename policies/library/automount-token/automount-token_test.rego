@@ -11,7 +11,7 @@ test_denies_anything_but_false[note] if {
 }
 
 test_denies_when_absent if {
-	automount_token.deny == {{
+	fixtures.said(automount_token.deny) == {{
 		"message": "a token for the Kubernetes API would be mounted",
 		"field": path,
 		"value": "",

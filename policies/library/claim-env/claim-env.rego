@@ -2,7 +2,7 @@
 # title: No variables that take over
 # description: >-
 #   Some environment variables load code, or send traffic elsewhere, in a container that somebody else
-#   wrote. A name that ends in * stands for all that begin like it.
+#   wrote. A name that ends in * stands for all that begin like it, and one that begins with * for all that end so.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-container/
 # custom:
@@ -16,7 +16,7 @@
 #   controls: ["C-0316"]
 #   parameters:
 #     denyNames:
-#       description: Names that may not be set; a * at the end stands for anything.
+#       description: Names that may not be set; a * at the end or the beginning stands for anything.
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default:
@@ -27,12 +27,8 @@
 #         - BASH_ENV
 #         - ENV
 #         - GIT_SSH_COMMAND
-#         - HTTP_PROXY
-#         - HTTPS_PROXY
-#         - ALL_PROXY
-#         - http_proxy
-#         - https_proxy
-#         - all_proxy
+#         - "*_PROXY"
+#         - "*_proxy"
 #         - KUBERNETES_*
 #         - AWS_*
 #         - GOOGLE_*
@@ -41,6 +37,16 @@
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: []
+#     maxEntries:
+#       description: Variables of a claim.
+#       type: integer
+#       minimum: 1
+#       default: 100
+#     maxBytes:
+#       description: Names and values of all of them together.
+#       type: integer
+#       minimum: 1
+#       default: 65536
 package policies.library.claim_env
 
 import data.lib.values
@@ -53,6 +59,7 @@ deny contains finding if {
 		"message": sprintf("the variable %q %s", [name, fault]),
 		"field": sprintf("spec.env[%d].name", [index]),
 		"value": name,
+		"content": variable,
 	}
 }
 
@@ -66,7 +73,32 @@ deny contains finding if {
 		"message": sprintf("the variable %q is set twice", [variable.name]),
 		"field": sprintf("spec.env[%d].name", [index]),
 		"value": variable.name,
+		"content": variable,
 	}
+}
+
+deny contains finding if {
+	number := count(values.collection_at(input.object.spec, ["env"]))
+	number > given.maxEntries
+	finding := too_much("variables", number, given.maxEntries)
+}
+
+deny contains finding if {
+	number := sum([size |
+		some variable in input.object.spec.env
+		some part in ["name", "value"]
+		size := values.bytes(values.text(values.given_or(variable, [part], "")))
+	])
+	number > given.maxBytes
+	finding := too_much("bytes of variables", number, given.maxBytes)
+}
+
+too_much(what, number, most) := {
+	"message": sprintf("there are %d %s, at most %d are allowed", [number, what, most]),
+	"field": "spec.env",
+	"value": number,
+	"content": what,
+	"amount": number,
 }
 
 wrong(name) := "can take over the container" if {

@@ -1,5 +1,6 @@
 package policies.library.claim_env_test
 
+import data.lib.fixtures
 import data.policies.library.claim_env
 
 claim(variables) := {
@@ -9,7 +10,7 @@ claim(variables) := {
 
 test_denies[name] if {
 	some name in ["PATH", "LD_PRELOAD", "LD_"]
-	claim_env.deny == {{
+	fixtures.said(claim_env.deny) == {{
 		"message": sprintf("the variable %q can take over the container", [name]),
 		"field": "spec.env[1].name",
 		"value": name,
@@ -17,7 +18,7 @@ test_denies[name] if {
 }
 
 test_denies_what_is_set_twice if {
-	claim_env.deny == {{
+	fixtures.said(claim_env.deny) == {{
 		"message": `the variable "MODE" is set twice`,
 		"field": "spec.env[2].name",
 		"value": "MODE",
@@ -35,6 +36,26 @@ test_allows_one_for_each_container if {
 test_allows[note] if {
 	some note, variables in {"another": [{"name": "MODE"}], "listed": [{"name": "LD_DEBUG"}], "longer": [{"name": "PATHS"}], "in the middle": [{"name": "MY_LD_A"}], "no name": [{"value": "a"}], "null": null, "empty": []}
 	count(claim_env.deny) == 0 with input as claim(variables)
+}
+
+test_denies_too_many if {
+	given := object.union(claim([{"name": "A"}, {"name": "B"}, {"name": "C"}]), {"parameters": {"maxEntries": 2}})
+	fixtures.said(claim_env.deny) == {{
+		"message": "there are 3 variables, at most 2 are allowed",
+		"field": "spec.env",
+		"value": 3,
+	}} with input as given
+	count(claim_env.deny) == 0 with input as object.union(given, {"parameters": {"maxEntries": 3}})
+}
+
+test_denies_too_long_ones if {
+	given := object.union(claim([{"name": "é", "value": "abc"}, {"name": "B", "value": 12}]), {"parameters": {"maxBytes": 7}})
+	fixtures.said(claim_env.deny) == {{
+		"message": "there are 8 bytes of variables, at most 7 are allowed",
+		"field": "spec.env",
+		"value": 8,
+	}} with input as given
+	count(claim_env.deny) == 0 with input as object.union(given, {"parameters": {"maxBytes": 8}})
 }
 
 test_without_parameters_every_name_is_allowed if {

@@ -39,6 +39,7 @@ warn contains finding if {
 		"message": sprintf("what %s runs looks like %s", [containers.label(containers.by_path[path]), name]),
 		"field": sprintf("%s.%s", [path, field]),
 		"value": name,
+		"content": text,
 	}
 }
 

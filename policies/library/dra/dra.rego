@@ -22,6 +22,7 @@
 #       default: []
 package policies.library.dra
 
+import data.lib.containers
 import data.lib.pods
 import data.lib.values
 
@@ -32,8 +33,19 @@ deny contains finding if {
 		"message": "the Sandbox asks for a device by resource claim",
 		"field": sprintf("%s[%v]", [pods.field("resourceClaims"), index]),
 		"value": values.given_or(claim, ["resourceClaimTemplateName"], values.given_or(claim, ["resourceClaimName"], "")),
+		"content": ({claim} | users(claim)),
 	}
 }
+
+# Who gets the device, and which part of the claim.
+users(claim) := object.keys(object.get(used, values.given_or(claim, ["name"], ""), {}))
+
+# For all claims at once: to look for each in all containers takes the product of both.
+used := object.union_n([{name: {[values.string_at(container, ["name"]), use]: true}} |
+	some container in containers.by_path
+	some use in container.resources.claims
+	name := values.given(use, ["name"])
+])
 
 allowed(claim) if {
 	values.given(claim, ["resourceClaimTemplateName"]) in values.collection_at(input.parameters, ["allowedTemplates"])

@@ -6,7 +6,7 @@ import data.policies.library.dra
 claiming(claims) := fixtures.pod_with({"resourceClaims": claims})
 
 test_denies if {
-	dra.deny == {{
+	fixtures.said(dra.deny) == {{
 		"message": "the Sandbox asks for a device by resource claim",
 		"field": "spec.podTemplate.spec.resourceClaims[0]",
 		"value": "gpu",

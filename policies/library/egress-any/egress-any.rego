@@ -79,6 +79,7 @@ deny contains finding if {
 		"message": sprintf("the range covers %s", [required]),
 		"field": sprintf("%s.except", [path]),
 		"value": cidrs.without(block, required),
+		"content": cidrs.ports[path],
 	}
 }
 
@@ -92,7 +93,29 @@ deny contains finding if {
 		"message": sprintf("the ranges together cover %s", [range]),
 		"field": "spec.networkPolicy.egress",
 		"value": range,
+		"content": opened,
 	}
+}
+
+# A wide range that spares others is of no use when the rest covers them.
+deny contains finding if {
+	some range in {block.cidr | some block in cidrs.blocks; wide(block.cidr)}
+	rest := net.cidr_merge([block.cidr | some block in cidrs.blocks; cidrs.valid(block.cidr); not wide(block.cidr)])
+	some required in input.parameters.requiredExcepts
+	cidrs.family(required) == cidrs.family(range)
+	some part in rest
+	net.cidr_contains(part, required)
+	finding := {
+		"message": sprintf("beside %s, the other ranges cover %s", [range, required]),
+		"field": "spec.networkPolicy.egress",
+		"value": required,
+		"content": opened,
+	}
+}
+
+opened := {[block.cidr, port] |
+	some path, block in cidrs.blocks
+	some port in cidrs.ports[path]
 }
 
 wide(range) if {

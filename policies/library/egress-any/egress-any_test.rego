@@ -24,7 +24,7 @@ test_denies_an_empty_peer[note] if {
 
 test_denies_everything[note] if {
 	some note, case in {"IPv4": ["0.0.0.0/0", [], "10.0.0.0/8"], "IPv6": ["::/0", [], "fc00::/7"], "half": ["0.0.0.0/1", ["10.0.0.0/9"], "10.0.0.0/8"], "null": ["0.0.0.0/0", null, "10.0.0.0/8"]}
-	egress_any.deny == {{
+	fixtures.said(egress_any.deny) == {{
 		"message": sprintf("the range covers %s", [case[2]]),
 		"field": "spec.networkPolicy.egress[0].to[0].ipBlock.except",
 		"value": sprintf("%s without %s", [case[0], case[2]]),
@@ -32,7 +32,7 @@ test_denies_everything[note] if {
 }
 
 test_denies_halves_together if {
-	{"message": "the ranges together cover 10.0.0.0/7", "field": "spec.networkPolicy.egress", "value": "10.0.0.0/7"} in egress_any.deny with input as policy([block("10.0.0.0/8", []), block("11.0.0.0/8", [])])
+	{"message": "the ranges together cover 10.0.0.0/7", "field": "spec.networkPolicy.egress", "value": "10.0.0.0/7"} in fixtures.said(egress_any.deny) with input as policy([block("10.0.0.0/8", []), block("11.0.0.0/8", [])])
 }
 
 test_denies_what_is_no_range[text] if {
@@ -89,4 +89,21 @@ test_denies_a_block_without_a_range if {
 		"field": "spec.networkPolicy.egress[0].to[0].ipBlock.cidr",
 		"value": "",
 	}} with input as policy([{"to": [{"ipBlock": {"except": []}}]}])
+}
+
+spared := ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"]
+
+test_denies_the_rest_beside_a_range_that_spares_it[note] if {
+	some note, case in {
+		"one by one": [[block(range, []) | some range in spared], {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"}],
+		"by halves": [[block("10.0.0.0/9", []), block("10.128.0.0/9", [])], {"10.0.0.0/8"}],
+		"a part only": [[block("10.0.0.0/9", [])], set()],
+		"another family": [[block("fd00::/8", [])], set()],
+	}
+	given := array.concat([block("0.0.0.0/0", spared)], case[0])
+	{finding.value | some finding in egress_any.deny; startswith(finding.message, "beside 0.0.0.0/0,")} == case[1] with input as object.union(policy(given), {"parameters": {"minPrefix": 8, "minPrefixIPv6": 16, "requiredExcepts": spared}})
+}
+
+test_what_is_wide_is_no_rest if {
+	{finding.field | some finding in egress_any.deny; contains(finding.message, "the other ranges")} == set() with input as object.union(policy([block("0.0.0.0/0", spared), block("8.0.0.0/6", [])]), {"parameters": {"minPrefix": 8, "minPrefixIPv6": 16, "requiredExcepts": spared}})
 }

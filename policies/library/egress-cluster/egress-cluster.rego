@@ -35,5 +35,6 @@ deny contains finding if {
 		"message": sprintf("the range covers addresses of the cluster in %s", [target]),
 		"field": sprintf("%s.except", [path]),
 		"value": cidrs.without(block, target),
+		"content": cidrs.ports[path],
 	}
 }

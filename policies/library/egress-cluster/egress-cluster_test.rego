@@ -1,5 +1,6 @@
 package policies.library.egress_cluster_test
 
+import data.lib.fixtures
 import data.policies.library.egress_cluster
 
 policy(cidr, excepts) := {
@@ -17,7 +18,7 @@ test_denies[note] if {
 		"IPv4 written as IPv6": ["::ffff:34.118.225.0/120", [], "34.118.224.0/20"],
 		"an except that is no range": ["0.0.0.0/0", ["34.118.224.1/20"], "34.118.224.0/20"],
 	}
-	egress_cluster.deny == {{
+	fixtures.said(egress_cluster.deny) == {{
 		"message": sprintf("the range covers addresses of the cluster in %s", [case[2]]),
 		"field": "spec.networkPolicy.egress[0].to[1].ipBlock.except",
 		"value": sprintf("%s without %s", [case[0], case[2]]),

@@ -42,5 +42,6 @@ deny contains finding if {
 		"message": sprintf("the range covers the metadata service at %s", [target]),
 		"field": sprintf("%s.except", [path]),
 		"value": cidrs.without(block, target),
+		"content": cidrs.ports[path],
 	}
 }

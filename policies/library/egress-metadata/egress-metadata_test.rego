@@ -1,5 +1,6 @@
 package policies.library.egress_metadata_test
 
+import data.lib.fixtures
 import data.policies.library.egress_metadata
 
 policy(cidr, excepts) := {
@@ -17,7 +18,7 @@ test_denies[note] if {
 		"an except written as IPv6": ["0.0.0.0/0", ["::ffff:169.254.0.0/112"], "169.254.169.254/32"],
 		"another except": ["0.0.0.0/0", ["169.254.0.0/17", "x"], "169.254.169.254/32"],
 	}
-	egress_metadata.deny == {{
+	fixtures.said(egress_metadata.deny) == {{
 		"message": sprintf("the range covers the metadata service at %s", [case[2]]),
 		"field": "spec.networkPolicy.egress[0].to[0].ipBlock.except",
 		"value": sprintf("%s without %s", [case[0], case[2]]),

@@ -23,11 +23,13 @@
 #       default: [kube-*, agent-sandbox-system]
 package policies.library.egress_namespaces
 
+import data.lib.cidrs
 import data.lib.labels
 import data.lib.values
 
 deny contains finding if {
 	some i, rule in input.object.spec.networkPolicy.egress
+	ports := cidrs.ports_of(rule)
 	some j, peer in rule.to
 	selector := peer.namespaceSelector
 	selector != null
@@ -37,6 +39,7 @@ deny contains finding if {
 		"message": sprintf("the rule opens %s", [reached]),
 		"field": sprintf("spec.networkPolicy.egress[%v].to[%v].namespaceSelector", [i, j]),
 		"value": reached,
+		"content": ({peer} | ports),
 	}
 }
 

@@ -25,7 +25,7 @@ test_denies[note] if {
 		"by label": [{"matchLabels": {"team": "platform"}}, "monitoring"],
 		"by what is not said": [{"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["red"]}]}, "kube-system, monitoring"],
 	}
-	egress_namespaces.deny == {{
+	fixtures.said(egress_namespaces.deny) == {{
 		"message": sprintf("the rule opens %s", [case[1]]),
 		"field": "spec.networkPolicy.egress[0].to[1].namespaceSelector",
 		"value": case[1],

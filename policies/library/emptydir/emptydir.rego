@@ -40,6 +40,8 @@ deny contains finding if {
 		"message": sprintf("%s has no size limit within %s", [volumes.label(volume), object.get(given, parameter(directory), "0")]),
 		"field": field,
 		"value": values.given_or(directory, ["sizeLimit"], ""),
+		"content": parameter(directory),
+		"amount": size(field, values.given_or(directory, ["sizeLimit"], 0)),
 	}
 }
 
@@ -59,6 +61,11 @@ bounded(field, directory) if {
 	milli > 0
 	milli <= most[parameter(directory)]
 }
+
+# Without a limit, and with one of nothing, there is no end.
+size(field, limit) := 1e300 if {
+	quantities.at(field, limit).milli == 0
+} else := object.get(quantities.at(field, limit), "milli", 0)
 
 parameter(directory) := "maxMemorySize" if {
 	directory.medium == "Memory"

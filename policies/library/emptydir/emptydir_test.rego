@@ -15,7 +15,7 @@ test_denies[note] if {
 		"too large for memory": [{"medium": "Memory", "sizeLimit": "2Gi"}, "2Gi", "1Gi"],
 		"text": ["x", "", "10Gi"],
 	}
-	emptydir.deny == {{
+	fixtures.said(emptydir.deny) == {{
 		"message": sprintf(`volume "a" has no size limit within %s`, [case[2]]),
 		"field": "spec.podTemplate.spec.volumes[0].emptyDir.sizeLimit",
 		"value": case[1],

@@ -50,6 +50,7 @@ deny contains finding if {
 		"message": sprintf("%s takes a variable from a file", [containers.label(container)]),
 		"field": sprintf("%s.env[%v].valueFrom.fileKeyRef", [path, index]),
 		"value": values.given_or(reference, ["volumeName"], ""),
+		"content": reference,
 	}
 }
 
@@ -58,6 +59,7 @@ of_secret(container, reference, field) := {
 	"message": sprintf("%s takes variables from the Secret %q", [containers.label(container), values.text(name)]),
 	"field": field,
 	"value": name,
+	"content": reference,
 } if {
 	reference != null
 	name := values.given_or(reference, ["name"], "")

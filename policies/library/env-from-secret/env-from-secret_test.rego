@@ -9,7 +9,7 @@ variable(source) := {"env": [{"name": "MODE", "value": "a"}, {"name": "KEY", "va
 
 test_denies_a_variable_in_every_list[list] if {
 	some list in fixtures.lists
-	env_from_secret.deny == {{
+	fixtures.said(env_from_secret.deny) == {{
 		"message": `container "main" takes variables from the Secret "keys"`,
 		"field": sprintf("spec.podTemplate.spec.%s[0].env[1].valueFrom.secretKeyRef", [list]),
 		"value": "keys",
@@ -18,7 +18,7 @@ test_denies_a_variable_in_every_list[list] if {
 
 test_denies_a_whole_secret_in_every_list[list] if {
 	some list in fixtures.lists
-	env_from_secret.deny == {{
+	fixtures.said(env_from_secret.deny) == {{
 		"message": `container "main" takes variables from the Secret "keys"`,
 		"field": sprintf("spec.podTemplate.spec.%s[0].envFrom[1].secretRef", [list]),
 		"value": "keys",
@@ -27,7 +27,7 @@ test_denies_a_whole_secret_in_every_list[list] if {
 
 test_denies_a_file_in_every_list[list] if {
 	some list in fixtures.lists
-	env_from_secret.deny == {{
+	fixtures.said(env_from_secret.deny) == {{
 		"message": `container "main" takes a variable from a file`,
 		"field": sprintf("spec.podTemplate.spec.%s[0].env[1].valueFrom.fileKeyRef", [list]),
 		"value": "shared",

@@ -26,5 +26,6 @@ deny contains finding if {
 		"message": "a Pod cannot start with ephemeral containers",
 		"field": pods.field("ephemeralContainers"),
 		"value": concat(", ", {values.string_at(container, ["name"]) | some container in value}),
+		"content": {container | some container in value},
 	}
 }

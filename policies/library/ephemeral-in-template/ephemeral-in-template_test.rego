@@ -4,7 +4,7 @@ import data.lib.fixtures
 import data.policies.library.ephemeral_in_template
 
 test_denies if {
-	ephemeral_in_template.deny == {{
+	fixtures.said(ephemeral_in_template.deny) == {{
 		"message": "a Pod cannot start with ephemeral containers",
 		"field": "spec.podTemplate.spec.ephemeralContainers",
 		"value": "a, b",

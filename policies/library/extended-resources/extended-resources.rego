@@ -36,6 +36,7 @@ deny contains finding if {
 		"message": sprintf("the resource %s is not allowed", [resource]),
 		"field": sprintf("%s.resources.%s.%s", [path, bound, resource]),
 		"value": containers.owners[path].resources[bound][resource],
+		"amount": object.get(amounts[resource], "milli", 0),
 	}
 }
 

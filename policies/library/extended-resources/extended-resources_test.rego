@@ -7,7 +7,7 @@ amounts(list, bound, values) := fixtures.configured(fixtures.with_container(list
 
 test_denies_in_every_list[list] if {
 	some list in fixtures.lists
-	extended_resources.deny == {{
+	fixtures.said(extended_resources.deny) == {{
 		"message": "the resource nvidia.com/gpu is not allowed",
 		"field": sprintf("spec.podTemplate.spec.%s[0].resources.limits.nvidia.com/gpu", [list]),
 		"value": 1,

@@ -36,6 +36,7 @@ deny contains finding if {
 		"message": sprintf("%s mounts a claim that is not the Sandbox's own", [volumes.label(volume)]),
 		"field": sprintf("%s.persistentVolumeClaim.claimName", [path]),
 		"value": name,
+		"content": volumes.opened(volume, source),
 	}
 }
 

@@ -10,7 +10,7 @@ mounting(claim, kind) := object.union(fixtures.configured(fixtures.with_volumes(
 
 test_denies[note] if {
 	some note, case in {"another": [{"claimName": "files-two"}, "files-two"], "absent": [{}, ""], "text": ["files-one", ""], "begins alike": [{"claimName": "files-one2"}, "files-one2"]}
-	foreign_pvc.deny == {{
+	fixtures.said(foreign_pvc.deny) == {{
 		"message": `volume "a" mounts a claim that is not the Sandbox's own`,
 		"field": "spec.podTemplate.spec.volumes[0].persistentVolumeClaim.claimName",
 		"value": case[1],

@@ -31,6 +31,7 @@ deny contains finding if {
 		"message": sprintf("the grace period is not one of 0 to %d seconds", [most]),
 		"field": pods.field("terminationGracePeriodSeconds"),
 		"value": value,
+		"amount": value,
 	}
 }
 

@@ -7,7 +7,7 @@ lasting(seconds) := fixtures.configured(fixtures.pod_with({"terminationGracePeri
 
 test_denies[note] if {
 	some note, value in {"longer": 61, "negative": -1, "text": "30"}
-	grace_period.deny == {{
+	fixtures.said(grace_period.deny) == {{
 		"message": "the grace period is not one of 0 to 60 seconds",
 		"field": "spec.podTemplate.spec.terminationGracePeriodSeconds",
 		"value": value,

@@ -17,6 +17,7 @@
 package policies.library.host_port
 
 import data.lib.containers
+import data.lib.values
 
 deny contains finding if {
 	some path, container in containers.by_path
@@ -26,5 +27,13 @@ deny contains finding if {
 		"message": sprintf("%s opens a port of the node", [containers.label(container)]),
 		"field": sprintf("%s.ports[%v].hostPort", [path, index]),
 		"value": value,
+		"content": opened(container.ports[index]),
 	}
 }
+
+# On its loopback only the node itself is let in.
+opened(port) := {protocol(port)} if {
+	port.hostIP in {"127.0.0.1", "::1"}
+} else := {protocol(port), values.given_or(port, ["hostIP"], "")}
+
+protocol(port) := values.given_or(port, ["protocol"], "TCP")

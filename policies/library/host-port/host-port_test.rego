@@ -5,7 +5,7 @@ import data.policies.library.host_port
 
 test_denies_in_every_list[list] if {
 	some list in fixtures.lists
-	host_port.deny == {{
+	fixtures.said(host_port.deny) == {{
 		"message": `container "main" opens a port of the node`,
 		"field": sprintf("spec.podTemplate.spec.%s[0].ports[1].hostPort", [list]),
 		"value": 8080,
@@ -33,4 +33,14 @@ test_allows[note] if {
 		"null": null,
 	}
 	count(host_port.deny) == 0 with input as fixtures.sandbox(fixtures.with_container("containers", {"ports": ports}))
+}
+
+test_what_a_port_opens[note] if {
+	some note, case in {
+		"every address": [{}, {"TCP", ""}],
+		"one address": [{"hostIP": "192.0.2.1"}, {"TCP", "192.0.2.1"}],
+		"the loopback": [{"hostIP": "127.0.0.1", "protocol": "UDP"}, {"UDP"}],
+		"the loopback of IPv6": [{"hostIP": "::1"}, {"TCP"}],
+	}
+	{finding.content | some finding in host_port.deny} == {case[1]} with input as fixtures.sandbox(fixtures.with_container("containers", {"ports": [object.union({"hostPort": 80}, case[0])]}))
 }

@@ -26,5 +26,6 @@ deny contains finding if {
 		"message": sprintf("%s mounts a path of the node", [volumes.label(volume)]),
 		"field": sprintf("%s.hostPath", [path]),
 		"value": values.given_or(source, ["path"], source),
+		"content": volumes.opened(volume, source),
 	}
 }

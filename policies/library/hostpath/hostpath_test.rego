@@ -4,7 +4,7 @@ import data.lib.fixtures
 import data.policies.library.hostpath
 
 test_denies if {
-	hostpath.deny == {{
+	fixtures.said(hostpath.deny) == {{
 		"message": `volume "host" mounts a path of the node`,
 		"field": "spec.podTemplate.spec.volumes[1].hostPath",
 		"value": "/etc",

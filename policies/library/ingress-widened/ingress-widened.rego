@@ -23,6 +23,7 @@
 #           podSelector: {matchLabels: {app: sandbox-router}}
 package policies.library.ingress_widened
 
+import data.lib.cidrs
 import data.lib.values
 
 deny contains finding if {
@@ -37,12 +38,14 @@ deny contains finding if {
 
 deny contains finding if {
 	some i, rule in input.object.spec.networkPolicy.ingress
+	ports := cidrs.ports_of(rule)
 	some j, peer in rule.from
 	not allowed(peer)
 	finding := {
 		"message": "the peer is another than the router",
 		"field": sprintf("spec.networkPolicy.ingress[%v].from[%v]", [i, j]),
 		"value": peer,
+		"content": ports,
 	}
 }
 

@@ -1,5 +1,6 @@
 package policies.library.ingress_widened_test
 
+import data.lib.fixtures
 import data.policies.library.ingress_widened
 
 router := {"podSelector": {"matchLabels": {"app": "sandbox-router"}}, "namespaceSelector": {"matchLabels": {"a": "b"}}}
@@ -26,7 +27,7 @@ test_denies_another_peer[note] if {
 		"the label here": {"podSelector": router.podSelector},
 		"addresses": {"ipBlock": {"cidr": "192.0.2.0/24"}},
 	}
-	ingress_widened.deny == {{
+	fixtures.said(ingress_widened.deny) == {{
 		"message": "the peer is another than the router",
 		"field": "spec.networkPolicy.ingress[1].from[1]",
 		"value": peer,

@@ -33,7 +33,8 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("%s uses the CSI driver %q", [volumes.label(volume), values.text(driver)]),
 		"field": sprintf("%s.csi.driver", [path]),
-		"value": source,
+		"value": driver,
+		"content": volumes.opened(volume, source),
 	}
 }
 

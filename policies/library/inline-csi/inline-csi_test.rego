@@ -7,10 +7,10 @@ request(value) := fixtures.configured(fixtures.with_volumes([{"name": "a", "csi"
 
 test_denies[note] if {
 	some note, case in {"another": [{"driver": "theirs.example.com"}, "theirs.example.com"], "absent": [{}, ""], "null": [{"driver": null}, ""], "text": ["ours.example.com", ""]}
-	inline_csi.deny == {{
+	fixtures.said(inline_csi.deny) == {{
 		"message": sprintf(`volume "a" uses the CSI driver %q`, [case[1]]),
 		"field": "spec.podTemplate.spec.volumes[0].csi.driver",
-		"value": case[0],
+		"value": case[1],
 	}} with input as request(case[0])
 }
 

@@ -15,6 +15,7 @@
 #   controls: ["CIS 5.2.11"]
 package policies.library.linux_only
 
+import data.lib.affinity
 import data.lib.containers
 import data.lib.pods
 
@@ -37,6 +38,32 @@ deny contains finding if {
 		"field": sprintf("%s[%s]", [pods.field("nodeSelector"), key]),
 		"value": value,
 	}
+}
+
+deny contains finding if {
+	some path, term in affinity.node_terms
+	some index, requirement in term.matchExpressions
+	requirement.key in {"beta.kubernetes.io/os", "kubernetes.io/os"}
+	not linux(requirement)
+	finding := {
+		"message": "the Sandbox asks for nodes of another operating system than Linux",
+		"field": sprintf("%s.matchExpressions[%v]", [path, index]),
+		"value": requirement,
+	}
+}
+
+linux(requirement) if {
+	requirement.operator == "In"
+	every name in requirement.values {
+		name == "linux"
+	}
+}
+
+linux(requirement) if requirement.operator == "Exists"
+
+linux(requirement) if {
+	requirement.operator == "NotIn"
+	not "linux" in requirement.values
 }
 
 deny contains finding if {

@@ -54,3 +54,32 @@ test_allows[note] if {
 test_allows_the_plain_sandbox if {
 	count(linux_only.deny) == 0 with input as fixtures.sandbox(fixtures.plain)
 }
+
+test_judges_terms_of_nodes[note] if {
+	some note, case in {
+		"windows": [{"key": "kubernetes.io/os", "operator": "In", "values": ["windows"]}, 1],
+		"either": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux", "windows"]}, 1],
+		"the older key": [{"key": "beta.kubernetes.io/os", "operator": "In", "values": ["windows"]}, 1],
+		"not linux": [{"key": "kubernetes.io/os", "operator": "NotIn", "values": ["linux"]}, 1],
+		"nothing": [{"key": "kubernetes.io/os", "operator": "DoesNotExist"}, 1],
+		"no values": [{"key": "kubernetes.io/os", "operator": "In"}, 1],
+		"linux": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}, 0],
+		"anything": [{"key": "kubernetes.io/os", "operator": "Exists"}, 0],
+		"not windows": [{"key": "kubernetes.io/os", "operator": "NotIn", "values": ["windows"]}, 0],
+		"another label": [{"key": "pool", "operator": "In", "values": ["windows"]}, 0],
+	}
+	some terms in [
+		{"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [case[0]]}]}},
+		{"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {"matchExpressions": [case[0]]}}]},
+	]
+	count(linux_only.deny) == case[1] with input as fixtures.sandbox(fixtures.pod_with({"affinity": {"nodeAffinity": terms}}))
+}
+
+test_names_the_term if {
+	requirement := {"key": "kubernetes.io/os", "operator": "In", "values": ["windows"]}
+	linux_only.deny == {{
+		"message": "the Sandbox asks for nodes of another operating system than Linux",
+		"field": "spec.podTemplate.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0]",
+		"value": requirement,
+	}} with input as fixtures.sandbox({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}}})
+}

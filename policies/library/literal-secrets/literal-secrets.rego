@@ -71,6 +71,7 @@ found(variable, field) := {
 	"message": sprintf("the value of the variable %q is written into the manifest", [name]),
 	"field": field,
 	"value": name,
+	"content": values.given_or(variable, ["value"], ""),
 } if {
 	name := values.string_at(variable, ["name"])
 }

@@ -14,7 +14,7 @@ claim(variables, pod_variables) := object.union(
 
 test_denies_in_every_list[list] if {
 	some list in fixtures.lists
-	literal_secrets.deny == {{
+	fixtures.said(literal_secrets.deny) == {{
 		"message": `the value of the variable "TOKEN" is written into the manifest`,
 		"field": sprintf("spec.podTemplate.spec.%s[0].env[1].value", [list]),
 		"value": "TOKEN",
@@ -28,7 +28,7 @@ test_denies_by_name[name] if {
 
 test_denies_by_value[value] if {
 	some value in ["AKIA1234", "https://AKIA1234@example.com", "BEGIN", "the END"]
-	literal_secrets.deny == {{
+	fixtures.said(literal_secrets.deny) == {{
 		"message": `the value of the variable "URL" is written into the manifest`,
 		"field": "spec.podTemplate.spec.containers[0].env[1].value",
 		"value": "URL",
@@ -61,7 +61,7 @@ test_allows[note] if {
 }
 
 test_denies_what_a_claim_brings_once if {
-	literal_secrets.deny == {{
+	fixtures.said(literal_secrets.deny) == {{
 		"message": `the value of the variable "TOKEN" is written into the manifest`,
 		"field": "spec.env[1].value",
 		"value": "TOKEN",
@@ -92,7 +92,7 @@ test_without_parameters_nothing_is_known if {
 test_never_shows_the_value if {
 	findings := literal_secrets.deny with input as request("containers", {"name": "TOKEN", "value": "AKIA1234"})
 	count(findings) == 1
-	not contains(json.marshal(findings), "AKIA")
+	not contains(json.marshal(fixtures.said(findings)), "AKIA")
 }
 
 test_one_pattern_is_enough if {

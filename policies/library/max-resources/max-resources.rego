@@ -60,12 +60,18 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("the containers together may use more %s than %s", [resource, input.parameters.pod[resource]]),
 		"field": pods.field("containers"),
-		"value": "",
+		"value": quantities.text(total),
+		"content": resource,
+		"amount": total,
 	}
 }
 
 of_amount(path, bound, resource, fault) := {
 	"message": sprintf("the amount of %s %s", [resource, fault]),
-	"field": sprintf("%s.resources.%s.%s", [path, bound, resource]),
-	"value": containers.owners[path].resources[bound][resource],
+	"field": field,
+	"value": written,
+	"amount": object.get(quantities.at(field, written), "milli", 0),
+} if {
+	field := sprintf("%s.resources.%s.%s", [path, bound, resource])
+	written := containers.owners[path].resources[bound][resource]
 }

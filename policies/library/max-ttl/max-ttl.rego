@@ -44,9 +44,18 @@ found(field, end) := {
 
 put_off(end, path) if {
 	end != null
-	end != values.given_or(old, path, null)
+	not kept(end, path)
 	not in_time(end)
 }
+
+# What already ended too late may end earlier.
+kept(end, path) if {
+	former := values.given(old, path)
+	former != end
+	time.parse_rfc3339_ns(end) <= time.parse_rfc3339_ns(former)
+}
+
+kept(end, path) if end == values.given(old, path)
 
 default old := {}
 

@@ -1,5 +1,6 @@
 package policies.library.max_ttl_test
 
+import data.lib.fixtures
 import data.policies.library.max_ttl
 
 at(end) := {
@@ -11,7 +12,7 @@ at(end) := {
 created(request) := object.union(request, {"object": {"metadata": {"creationTimestamp": "2025-12-31T12:00:00Z"}}})
 
 test_denies_what_is_too_late if {
-	max_ttl.deny == {{
+	fixtures.said(max_ttl.deny) == {{
 		"message": "it ends more than 24 hours after it began",
 		"field": "spec.shutdownTime",
 		"value": "2026-01-02T00:00:01Z",
@@ -23,7 +24,7 @@ test_denies_a_moment_too_late if {
 }
 
 test_denies_a_claim if {
-	max_ttl.deny == {{
+	fixtures.said(max_ttl.deny) == {{
 		"message": "it ends more than 720 hours after it began",
 		"field": "spec.lifecycle.shutdownTime",
 		"value": "2026-01-31T00:00:01Z",
@@ -56,4 +57,14 @@ test_allows_no_end[note] if {
 test_allows_a_claim_that_is_not_changed if {
 	claim := {"spec": {"lifecycle": {"shutdownTime": "2027-01-01T00:00:00Z"}}}
 	count(max_ttl.deny) == 0 with input as {"now": "2026-01-01T00:00:00Z", "object": claim, "old_object": claim}
+}
+
+test_what_ended_too_late_may_end_earlier[note] if {
+	some note, case in {
+		"earlier": ["2027-01-01T11:59:59Z", 0],
+		"the same moment": ["2027-01-01T13:00:00+01:00", 0],
+		"later": ["2027-01-01T12:00:01Z", 1],
+	}
+	former := {"old_object": {"spec": {"shutdownTime": "2027-01-01T12:00:00Z"}}}
+	count(max_ttl.deny) == case[1] with input as object.union(created(at(case[0])), former)
 }

@@ -7,7 +7,7 @@ request(list, value) := fixtures.sandbox(fixtures.with_container(list, {"volumeM
 
 test_denies_in_every_list[list] if {
 	some list in fixtures.lists
-	mount_propagation.deny == {{
+	fixtures.said(mount_propagation.deny) == {{
 		"message": `what container "main" mounts appears on the node`,
 		"field": sprintf("spec.podTemplate.spec.%s[0].volumeMounts[1].mountPropagation", [list]),
 		"value": "Bidirectional",

@@ -22,50 +22,41 @@
 #       default: [kubernetes.io/arch, kubernetes.io/os, topology.kubernetes.io/region, topology.kubernetes.io/zone]
 package policies.library.node_and_affinity
 
+import data.lib.affinity
 import data.lib.pods
 import data.lib.values
 
 deny contains finding if {
-	some key, _ in pods.spec.nodeSelector
+	some key, wanted in pods.spec.nodeSelector
 	not allowed(key)
-	finding := chosen(sprintf("%s[%s]", [pods.field("nodeSelector"), key]), key)
+	finding := chosen(sprintf("%s[%s]", [pods.field("nodeSelector"), key]), key, wanted)
 }
 
 deny contains finding if {
-	some path, term in node_terms
+	some path, term in affinity.node_terms
 	some list in ["matchExpressions", "matchFields"]
 	some index, requirement in term[list]
 	key := values.given_or(requirement, ["key"], "")
 	not allowed(key)
-	finding := chosen(sprintf("%s.%s[%v].key", [path, list, index]), key)
+	finding := chosen(sprintf("%s.%s[%v].key", [path, list, index]), key, requirement)
 }
 
 deny contains finding if {
 	some path, term in pod_terms
 	some index, name in term.namespaces
 	not own(name)
-	finding := neighbours(sprintf("%s.namespaces[%v]", [path, index]), name)
+	finding := neighbours(sprintf("%s.namespaces[%v]", [path, index]), name, term)
 }
 
 deny contains finding if {
 	some path, term in pod_terms
 	term.namespaceSelector != null
-	finding := neighbours(sprintf("%s.namespaceSelector", [path]), "")
+	finding := neighbours(sprintf("%s.namespaceSelector", [path]), "", term)
 }
 
 required := "requiredDuringSchedulingIgnoredDuringExecution"
 
 preferred := "preferredDuringSchedulingIgnoredDuringExecution"
-
-node_terms[path] := term if {
-	some index, term in pods.spec.affinity.nodeAffinity[required].nodeSelectorTerms
-	path := sprintf("%s.nodeAffinity.%s.nodeSelectorTerms[%v]", [pods.field("affinity"), required, index])
-}
-
-node_terms[path] := entry.preference if {
-	some index, entry in pods.spec.affinity.nodeAffinity[preferred]
-	path := sprintf("%s.nodeAffinity.%s[%v].preference", [pods.field("affinity"), preferred, index])
-}
 
 pod_terms[path] := term if {
 	some kind in ["podAffinity", "podAntiAffinity"]
@@ -79,16 +70,18 @@ pod_terms[path] := entry.podAffinityTerm if {
 	path := sprintf("%s.%s.%s[%v].podAffinityTerm", [pods.field("affinity"), kind, preferred, index])
 }
 
-chosen(field, key) := {
+chosen(field, key, content) := {
 	"message": sprintf("nodes are chosen by %q, which is not a label that is allowed", [values.text(key)]),
 	"field": field,
 	"value": key,
+	"content": content,
 }
 
-neighbours(field, name) := {
+neighbours(field, name, term) := {
 	"message": "the Sandbox chooses its node by Pods of other namespaces",
 	"field": field,
 	"value": name,
+	"content": object.remove(term, ["namespaces"]),
 }
 
 # Apart from the rules: within them, absent parameters would leave the whole rule undefined.

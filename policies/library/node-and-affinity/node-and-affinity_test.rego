@@ -17,7 +17,7 @@ by_node(affinity) := request({"affinity": {"nodeAffinity": affinity}})
 by_pod(kind, affinity) := request({"affinity": {kind: affinity}})
 
 test_denies_a_selector if {
-	node_and_affinity.deny == {{
+	fixtures.said(node_and_affinity.deny) == {{
 		"message": `nodes are chosen by "kubernetes.io/hostname", which is not a label that is allowed`,
 		"field": "spec.podTemplate.spec.nodeSelector[kubernetes.io/hostname]",
 		"value": "kubernetes.io/hostname",
@@ -38,7 +38,7 @@ test_denies_a_requirement_without_a_key if {
 
 test_denies_neighbours_of_other_namespaces[kind] if {
 	some kind in ["podAffinity", "podAntiAffinity"]
-	node_and_affinity.deny == {{
+	fixtures.said(node_and_affinity.deny) == {{
 		"message": "the Sandbox chooses its node by Pods of other namespaces",
 		"field": sprintf("spec.podTemplate.spec.affinity.%s.%s[0].namespaces[1]", [kind, required]),
 		"value": "other",
@@ -48,7 +48,7 @@ test_denies_neighbours_of_other_namespaces[kind] if {
 
 test_denies_neighbours_by_a_selector[note] if {
 	some note, selector in {"everywhere": {}, "somewhere": {"matchLabels": {"a": "b"}}}
-	node_and_affinity.deny == {{
+	fixtures.said(node_and_affinity.deny) == {{
 		"message": "the Sandbox chooses its node by Pods of other namespaces",
 		"field": sprintf("spec.podTemplate.spec.affinity.podAffinity.%s[0].namespaceSelector", [required]),
 		"value": "",

@@ -54,6 +54,8 @@ deny contains finding if {
 		"message": sprintf("there are %d %s, at most %d are allowed", [number, part.of, most[name]]),
 		"field": sprintf("%s.%s", [pods.prefix, part.field]),
 		"value": number,
+		"content": name,
+		"amount": number,
 	}
 }
 
@@ -63,6 +65,7 @@ deny contains finding if {
 		"message": sprintf("there are %d environment variables, at most %d are allowed", [number, most.maxEnv]),
 		"field": sprintf("%s.env", [path]),
 		"value": number,
+		"amount": number,
 	}
 }
 

@@ -26,5 +26,6 @@ deny contains finding if {
 		"message": sprintf("%s has %d sources", [volumes.label(volume), count(sources)]),
 		"field": path,
 		"value": concat(", ", sources),
+		"content": volume,
 	}
 }

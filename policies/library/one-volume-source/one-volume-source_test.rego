@@ -4,7 +4,7 @@ import data.lib.fixtures
 import data.policies.library.one_volume_source
 
 test_denies_two_sources if {
-	one_volume_source.deny == {{
+	fixtures.said(one_volume_source.deny) == {{
 		"message": `volume "a" has 2 sources`,
 		"field": "spec.podTemplate.spec.volumes[0]",
 		"value": "configMap, hostPath",

@@ -44,6 +44,7 @@ deny contains finding if {
 		"message": "the deadline of the Pod is not one that is allowed",
 		"field": pods.field("activeDeadlineSeconds"),
 		"value": value,
+		"amount": value,
 	}
 }
 

@@ -16,7 +16,7 @@ test_denies[name] if {
 
 test_denies_a_deadline[value] if {
 	some value in [3601, 0, -1, "60", false]
-	overhead_readiness.deny == {{
+	fixtures.said(overhead_readiness.deny) == {{
 		"message": "the deadline of the Pod is not one that is allowed",
 		"field": "spec.podTemplate.spec.activeDeadlineSeconds",
 		"value": value,

@@ -24,7 +24,7 @@ deny contains finding if {
 	some handler in ["httpGet", "tcpSocket"]
 	value := container[name][handler].host
 	not value in {null, ""}
-	finding := found(sprintf("%s.%s.%s.host", [path, name, handler]), container, value)
+	finding := found(sprintf("%s.%s.%s.host", [path, name, handler]), container, container[name][handler])
 }
 
 deny contains finding if {
@@ -33,11 +33,12 @@ deny contains finding if {
 	some handler in ["httpGet", "tcpSocket"]
 	value := container.lifecycle[name][handler].host
 	not value in {null, ""}
-	finding := found(sprintf("%s.lifecycle.%s.%s.host", [path, name, handler]), container, value)
+	finding := found(sprintf("%s.lifecycle.%s.%s.host", [path, name, handler]), container, container.lifecycle[name][handler])
 }
 
-found(field, container, value) := {
+found(field, container, called) := {
 	"message": sprintf("%s has the kubelet call another host", [containers.label(container)]),
 	"field": field,
-	"value": value,
+	"value": called.host,
+	"content": called,
 }

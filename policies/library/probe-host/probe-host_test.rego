@@ -7,7 +7,7 @@ changed(list, fields) := fixtures.sandbox(fixtures.with_container(list, fields))
 
 test_denies_in_every_list[list] if {
 	some list in fixtures.lists
-	probe_host.deny == {{
+	fixtures.said(probe_host.deny) == {{
 		"message": `container "main" has the kubelet call another host`,
 		"field": sprintf("spec.podTemplate.spec.%s[0].livenessProbe.httpGet.host", [list]),
 		"value": "169.254.169.254",

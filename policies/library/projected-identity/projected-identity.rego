@@ -43,6 +43,7 @@ deny contains finding if {
 		"message": sprintf("%s projects a %s", [volumes.label(volume), kind]),
 		"field": sprintf("%s.projected.sources[%v].%s", [path, index, kind]),
 		"value": json.marshal(identity),
+		"content": volumes.opened(volume, identity),
 	}
 }
 

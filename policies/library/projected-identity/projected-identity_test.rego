@@ -7,7 +7,7 @@ projecting(sources) := fixtures.with_volumes([{"name": "id", "projected": {"sour
 
 test_denies_each[kind] if {
 	some kind in ["clusterTrustBundle", "podCertificate", "serviceAccountToken"]
-	projected_identity.deny == {{
+	fixtures.said(projected_identity.deny) == {{
 		"message": sprintf(`volume "id" projects a %s`, [kind]),
 		"field": sprintf("spec.podTemplate.spec.volumes[0].projected.sources[1].%s", [kind]),
 		"value": `{"path":"x"}`,

@@ -31,6 +31,7 @@ deny contains finding if {
 		"message": sprintf("%s may run an image that the node kept", [containers.label(container)]),
 		"field": sprintf("%s.imagePullPolicy", [path]),
 		"value": policy,
+		"content": reference,
 	}
 }
 
@@ -45,6 +46,7 @@ deny contains finding if {
 		"message": sprintf("%s may hold an image that the node kept", [volumes.label(volume)]),
 		"field": sprintf("%s.image.pullPolicy", [path]),
 		"value": policy,
+		"content": reference,
 	}
 }
 

@@ -29,10 +29,21 @@ deny contains finding if {
 	some path, bounds in quantities.resources
 	some resource, ratio in input.parameters.maxRatio
 	limit := bounds.limits[resource].milli
-	limit > bounds.requests[resource].milli * ratio
+	request := bounds.requests[resource].milli
+	limit > request * ratio
 	finding := {
 		"message": sprintf("the limit of %s is more than %v times its request", [resource, ratio]),
 		"field": sprintf("%s.resources.requests.%s", [path, resource]),
 		"value": containers.owners[path].resources.requests[resource],
+		"content": of_nothing(limit, request),
+		"amount": times(limit, request),
 	}
 }
+
+times(limit, request) := limit / request if {
+	request > 0
+} else := 0
+
+of_nothing(limit, request) := limit if {
+	request <= 0
+} else := ""

@@ -7,7 +7,7 @@ request(list, resources) := fixtures.configured({list: [{"name": "main", "image"
 
 test_denies_in_every_list[list] if {
 	some list in fixtures.lists
-	request_ratio.deny == {{
+	fixtures.said(request_ratio.deny) == {{
 		"message": "the limit of cpu is more than 4 times its request",
 		"field": sprintf("spec.podTemplate.spec.%s[0].resources.requests.cpu", [list]),
 		"value": "100m",
@@ -15,7 +15,7 @@ test_denies_in_every_list[list] if {
 }
 
 test_denies_the_pod_as_a_whole if {
-	request_ratio.deny == {{
+	fixtures.said(request_ratio.deny) == {{
 		"message": "the limit of memory is more than 1.5 times its request",
 		"field": "spec.podTemplate.spec.resources.requests.memory",
 		"value": "1Gi",
@@ -46,4 +46,9 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	some kind, path in fixtures.borrowed
 	given := request("containers", {"requests": {"cpu": "1m"}, "limits": {"cpu": "8"}})
 	fixtures.fields(request_ratio.deny) == {"template.spec.podTemplate.spec.containers[0].resources.requests.cpu"} with input as fixtures.as_kind(given, kind, path)
+}
+
+test_the_ratio_is_the_amount[note] if {
+	some note, case in {"a request": ["100m", 10, ""], "none": ["0", 0, 1000]}
+	{[finding.amount, finding.content] | some finding in request_ratio.deny} == {[case[1], case[2]]} with input as request("containers", {"requests": {"cpu": case[0]}, "limits": {"cpu": "1"}})
 }

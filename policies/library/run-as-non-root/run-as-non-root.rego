@@ -34,6 +34,7 @@ deny contains finding if {
 		"message": sprintf("%s may run as root", [containers.label(container)]),
 		"field": sprintf("%s.securityContext.runAsNonRoot", [path]),
 		"value": effective(container),
+		"content": root(container),
 	}
 }
 
@@ -42,6 +43,13 @@ effective(container) := value if {
 	value := container.securityContext.runAsNonRoot
 	value != null
 } else := values.given_or(pods.spec, ["securityContext", "runAsNonRoot"], "")
+
+# Who says so is root for certain.
+root(container) := {0} if {
+	values.given_or(container, ["securityContext", "runAsUser"], user_of_pod) == 0
+} else := set()
+
+user_of_pod := values.given_or(pods.spec, ["securityContext", "runAsUser"], "")
 
 other_than_root(container) if effective(container) == true
 

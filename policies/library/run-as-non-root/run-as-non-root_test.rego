@@ -11,7 +11,7 @@ changed(list, pod, value) := fixtures.sandbox(object.union(
 test_denies_in_every_list[list] if {
 	some list in ["initContainers", "ephemeralContainers"]
 	spec := {list: [fixtures.container], "containers": []}
-	run_as_non_root.deny == {{
+	fixtures.said(run_as_non_root.deny) == {{
 		"message": `container "main" may run as root`,
 		"field": sprintf("spec.podTemplate.spec.%s[0].securityContext.runAsNonRoot", [list]),
 		"value": "",
@@ -39,4 +39,14 @@ test_exempts_runtime_classes if {
 	count(run_as_non_root.deny) == 0 with input as given
 	count(run_as_non_root.deny) == 1 with input as object.union(given, {"pod": {"spec": {"runtimeClassName": "gvisor"}}})
 	count(run_as_non_root.deny) == 1 with input as object.remove(given, ["parameters"])
+}
+
+test_who_is_root_for_certain[note] if {
+	some note, case in {
+		"nobody said": [{}, {}, set()],
+		"the container": [{"runAsUser": 0}, {"runAsUser": 1}, {0}],
+		"the Pod": [{}, {"runAsUser": 0}, {0}],
+		"neither": [{"runAsUser": 1}, {"runAsUser": 0}, set()],
+	}
+	{finding.content | some finding in run_as_non_root.deny} == {case[2]} with input as fixtures.sandbox({"securityContext": case[1], "containers": [{"name": "a", "securityContext": case[0]}]})
 }

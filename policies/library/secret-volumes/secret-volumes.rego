@@ -30,7 +30,7 @@ deny contains finding if {
 	volume.secret != null
 	name := values.given_or(volume.secret, ["secretName"], "")
 	not allowed(name)
-	finding := found(volume, name, sprintf("%s.secret.secretName", [path]))
+	finding := found(volume, name, volume.secret, sprintf("%s.secret.secretName", [path]))
 }
 
 deny contains finding if {
@@ -39,7 +39,7 @@ deny contains finding if {
 	secret != null
 	name := values.given_or(secret, ["name"], "")
 	not allowed(name)
-	finding := found(volume, name, sprintf("%s.projected.sources[%v].secret.name", [path, index]))
+	finding := found(volume, name, secret, sprintf("%s.projected.sources[%v].secret.name", [path, index]))
 }
 
 deny contains finding if {
@@ -49,7 +49,7 @@ deny contains finding if {
 	reference != null
 	name := values.given_or(reference, ["name"], reference)
 	not allowed(name)
-	finding := found(volume, name, sprintf("%s.%s.%s", [path, driver, field]))
+	finding := found(volume, name, volume[driver], sprintf("%s.%s.%s", [path, driver, field]))
 }
 
 drivers := {
@@ -64,10 +64,11 @@ drivers := {
 	"storageos": "secretRef",
 }
 
-found(volume, name, field) := {
+found(volume, name, source, field) := {
 	"message": sprintf("%s gives the Secret %q to the Sandbox", [volumes.label(volume), values.text(name)]),
 	"field": field,
 	"value": name,
+	"content": volumes.opened(volume, source),
 }
 
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.

@@ -15,7 +15,7 @@ test_denies[note] if {
 		"case": [{"secretName": "Shared"}, "Shared"],
 		"no object": ["keys", ""],
 	}
-	secret_volumes.deny == {{
+	fixtures.said(secret_volumes.deny) == {{
 		"message": sprintf(`volume "a" gives the Secret %q to the Sandbox`, [case[1]]),
 		"field": "spec.podTemplate.spec.volumes[1].secret.secretName",
 		"value": case[1],
@@ -24,7 +24,7 @@ test_denies[note] if {
 
 test_denies_a_projected_one[note] if {
 	some note, case in {"named": [{"name": "keys"}, "keys"], "nameless": [{}, ""]}
-	secret_volumes.deny == {{
+	fixtures.said(secret_volumes.deny) == {{
 		"message": sprintf(`volume "a" gives the Secret %q to the Sandbox`, [case[1]]),
 		"field": "spec.podTemplate.spec.volumes[1].projected.sources[1].secret.name",
 		"value": case[1],
@@ -34,7 +34,7 @@ test_denies_a_projected_one[note] if {
 test_denies_what_a_driver_reads[driver] if {
 	some driver, field in secret_volumes.drivers
 	reference := object.get({"azureFile": "keys"}, driver, {"name": "keys"})
-	secret_volumes.deny == {{
+	fixtures.said(secret_volumes.deny) == {{
 		"message": `volume "a" gives the Secret "keys" to the Sandbox`,
 		"field": sprintf("spec.podTemplate.spec.volumes[1].%s.%s", [driver, field]),
 		"value": "keys",

@@ -51,7 +51,9 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("the volumes together are larger than %s", [given.maxTotal]),
 		"field": volumes.templates_field,
-		"value": sprintf("%d bytes", [ceil(sizes.of_pod.requested / 1000)]),
+		"value": quantities.text(sizes.of_pod.requested),
+		"content": "sum",
+		"amount": sizes.of_pod.requested,
 	}
 }
 
@@ -62,6 +64,8 @@ deny contains finding if {
 		"message": sprintf("there are %d volumes, at most %d are allowed", [number, given.maxCount]),
 		"field": volumes.templates_field,
 		"value": number,
+		"content": "number",
+		"amount": number,
 	}
 }
 
@@ -69,6 +73,7 @@ found(path) := {
 	"message": sprintf("the size is not one up to %s", [values.text(given.maxSize)]),
 	"field": sprintf("%s.resources.requests.storage", [path]),
 	"value": values.given_or(volumes.claims[path], ["resources", "requests", "storage"], ""),
+	"amount": quantities.requested[path],
 }
 
 most := quantities.milli_of(given)

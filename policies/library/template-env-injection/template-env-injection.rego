@@ -19,19 +19,31 @@
 #       type: array
 #       items: {enum: [Allowed, Overrides]}
 #       default: [Allowed]
+#     warnedModes:
+#       description: Those of them that are warned of.
+#       type: array
+#       items: {enum: [Allowed, Overrides]}
+#       default: []
 package policies.library.template_env_injection
 
 import data.lib.values
 
-deny contains finding if {
+deny contains found(value) if {
 	value := input.object.spec.envVarsInjectionPolicy
 	not value in {null, "", "Disallowed"}
 	not allowed(value)
-	finding := {
-		"message": sprintf("claims may set environment variables: the mode is %s", [values.text(value)]),
-		"field": "spec.envVarsInjectionPolicy",
-		"value": value,
-	}
+}
+
+warn contains found(value) if {
+	value := input.object.spec.envVarsInjectionPolicy
+	allowed(value)
+	value in input.parameters.warnedModes
+}
+
+found(value) := {
+	"message": sprintf("claims may set environment variables: the mode is %s", [values.text(value)]),
+	"field": "spec.envVarsInjectionPolicy",
+	"value": value,
 }
 
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.

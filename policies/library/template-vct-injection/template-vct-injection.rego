@@ -19,19 +19,31 @@
 #       type: array
 #       items: {enum: [Allowed, Overrides]}
 #       default: [Allowed]
+#     warnedModes:
+#       description: Those of them that are warned of.
+#       type: array
+#       items: {enum: [Allowed, Overrides]}
+#       default: []
 package policies.library.template_vct_injection
 
 import data.lib.values
 
-deny contains finding if {
+deny contains found(value) if {
 	value := input.object.spec.volumeClaimTemplatesPolicy
 	not value in {null, "", "Disallowed"}
 	not allowed(value)
-	finding := {
-		"message": sprintf("claims may bring volumes: the mode is %s", [values.text(value)]),
-		"field": "spec.volumeClaimTemplatesPolicy",
-		"value": value,
-	}
+}
+
+warn contains found(value) if {
+	value := input.object.spec.volumeClaimTemplatesPolicy
+	allowed(value)
+	value in input.parameters.warnedModes
+}
+
+found(value) := {
+	"message": sprintf("claims may bring volumes: the mode is %s", [values.text(value)]),
+	"field": "spec.volumeClaimTemplatesPolicy",
+	"value": value,
 }
 
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.

@@ -29,3 +29,14 @@ test_allows[note] if {
 test_allows_what_is_absent if {
 	count(template_vct_injection.deny) == 0 with input as {"object": {"spec": {}}}
 }
+
+test_warns_of_what_is_allowed[note] if {
+	some note, case in {"warned of": [["Allowed"], 1], "not": [["Overrides"], 0]}
+	given := object.union(template("Allowed"), {"parameters": {"warnedModes": case[0]}})
+	count(template_vct_injection.warn) == case[1] with input as given
+	count(template_vct_injection.deny) == 0 with input as given
+}
+
+test_warns_of_nothing_that_is_refused if {
+	count(template_vct_injection.warn) == 0 with input as object.union(template("Overrides"), {"parameters": {"warnedModes": ["Overrides"]}})
+}

@@ -49,12 +49,27 @@ deny contains finding if {
 
 deny contains finding if {
 	used
-	opened := values.given(before, ["networkPolicy"])
 	some direction in ["egress", "ingress"]
 	some index, rule in after.networkPolicy[direction]
-	not rule in values.collection_at(opened, [direction])
+	not rule in values.collection_at(before, ["networkPolicy", direction])
 	finding := found(sprintf("networkPolicy.%s[%v]", [direction, index]), "the rule was not there before")
 }
+
+# Which profile is the narrower one is for the platform to say.
+deny contains finding if {
+	used
+	profile(input.old_object) != profile(input.object)
+	not values.given(after, ["networkPolicy"])
+	finding := {
+		"message": "the template is in use, and its egress profile is another",
+		"field": sprintf("metadata.annotations[%s]", [key_of_profile]),
+		"value": profile(input.object),
+	}
+}
+
+key_of_profile := "platform.agents.x-k8s.io/egress-profile"
+
+profile(template) := values.given_or(template, ["metadata", "annotations", key_of_profile], "")
 
 before := input.old_object.spec
 

@@ -68,6 +68,7 @@ test_denies_a_new_rule[direction] if {
 	}} with input as change(policy({direction: [rule]}), policy({direction: [rule, other]}))
 	count(template_weakening.deny) == 1 with input as change(policy({direction: null}), policy({direction: [rule]}))
 	count(template_weakening.deny) == 1 with input as change(policy({"a": [rule]}), policy({direction: [rule]}))
+	count(template_weakening.deny) == 1 with input as change({}, policy({direction: [rule]}))
 }
 
 weakened := change(running("gvisor"), running(""))
@@ -98,7 +99,30 @@ test_allows[note] if {
 		"less of claims": [{"envVarsInjectionPolicy": "Overrides"}, {"envVarsInjectionPolicy": "Allowed"}],
 		"as much of claims": [{"envVarsInjectionPolicy": "Allowed", "volumeClaimTemplatesPolicy": "Overrides"}, {"envVarsInjectionPolicy": "Allowed", "volumeClaimTemplatesPolicy": "Overrides"}],
 		"a rule less": [policy({"egress": [rule, other]}), policy({"egress": [other]})],
-		"a first policy": [{}, policy({"egress": [rule]})],
+		"a first policy without rules": [{}, policy({"egress": []})],
 	}
 	fixtures.fields(template_weakening.deny) == set() with input as change(case[0], case[1])
+}
+
+of_profile(spec, name) := {"spec": spec, "metadata": {"annotations": {"platform.agents.x-k8s.io/egress-profile": name}}}
+
+test_denies_another_egress_profile[note] if {
+	some note, case in {
+		"another": [of_profile({}, "none"), of_profile({}, "public"), "public"],
+		"a first": [{"spec": {}}, of_profile({}, "public"), "public"],
+		"none any more": [of_profile({}, "none"), {"spec": {}, "metadata": {"annotations": null}}, ""],
+	}
+	template_weakening.deny == {{
+		"message": "the template is in use, and its egress profile is another",
+		"field": "metadata.annotations[platform.agents.x-k8s.io/egress-profile]",
+		"value": case[2],
+	}} with input as {"operation": "UPDATE", "old_object": object.union(case[0], {"status": {"claims": 1}}), "object": case[1]}
+}
+
+test_allows_an_egress_profile[note] if {
+	some note, case in {
+		"the same": [of_profile({}, "none"), of_profile({}, "none")],
+		"one that own rules replace": [of_profile(policy({}), "none"), of_profile(policy({}), "public")],
+	}
+	fixtures.fields(template_weakening.deny) == set() with input as {"operation": "UPDATE", "old_object": object.union(case[0], {"status": {"claims": 1}}), "object": case[1]}
 }

@@ -28,21 +28,21 @@ import data.lib.pods
 deny contains finding if {
 	some name in (object.keys(pods.spec) - of_pods)
 	pods.spec[name] != null
-	finding := found(pods.field(name), name)
+	finding := found(pods.field(name), name, pods.spec[name])
 }
 
 deny contains finding if {
 	some name, value in pods.spec.securityContext
 	value != null
 	not name in of_pod_contexts
-	finding := found(pods.field(sprintf("securityContext.%s", [name])), name)
+	finding := found(pods.field(sprintf("securityContext.%s", [name])), name, value)
 }
 
 deny contains finding if {
 	some path, container in containers.by_path
 	some name in (object.keys(container) - of_containers)
 	container[name] != null
-	finding := found(sprintf("%s.%s", [path, name]), name)
+	finding := found(sprintf("%s.%s", [path, name]), name, container[name])
 }
 
 deny contains finding if {
@@ -50,14 +50,15 @@ deny contains finding if {
 	is_object(container.securityContext)
 	some name in (object.keys(container.securityContext) - of_contexts)
 	container.securityContext[name] != null
-	finding := found(sprintf("%s.securityContext.%s", [path, name]), name)
+	finding := found(sprintf("%s.securityContext.%s", [path, name]), name, container.securityContext[name])
 }
 
 # A field that is allowed has no finding: the function is undefined for it.
-found(field, name) := {
+found(field, name, content) := {
 	"message": sprintf("nobody has reviewed the field %s", [name]),
 	"field": field,
 	"value": name,
+	"content": content,
 } if {
 	not allowed(name)
 }

@@ -6,7 +6,7 @@ import data.policies.library.unknown_fields
 request(spec) := fixtures.configured(spec, {"extraAllowed": ["reviewed"]})
 
 test_denies_a_field_of_the_pod if {
-	unknown_fields.deny == {{
+	fixtures.said(unknown_fields.deny) == {{
 		"message": "nobody has reviewed the field hostKernel",
 		"field": "spec.podTemplate.spec.hostKernel",
 		"value": "hostKernel",

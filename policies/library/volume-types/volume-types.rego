@@ -34,7 +34,8 @@ deny contains finding if {
 	finding := {
 		"message": sprintf("%s is of the type %s", [volumes.label(volume), kind]),
 		"field": sprintf("%s.%s", [path, kind]),
-		"value": value,
+		"value": kind,
+		"content": volumes.opened(volume, value),
 	}
 }
 

@@ -7,10 +7,10 @@ request(value) := fixtures.configured(fixtures.with_volumes([value]), {"allowed"
 
 test_denies[kind] if {
 	some kind in ["nfs", "iscsi", "csi"]
-	volume_types.deny == {{
+	fixtures.said(volume_types.deny) == {{
 		"message": sprintf(`volume "a" is of the type %s`, [kind]),
 		"field": sprintf("spec.podTemplate.spec.volumes[0].%s", [kind]),
-		"value": {"server": "a"},
+		"value": kind,
 	}} with input as request({"name": "a", kind: {"server": "a"}})
 }
 

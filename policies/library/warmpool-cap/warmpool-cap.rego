@@ -37,6 +37,7 @@ deny contains finding if {
 		"message": sprintf("the pool is larger than %d", [most]),
 		"field": "spec.replicas",
 		"value": value,
+		"amount": value,
 	}
 }
 

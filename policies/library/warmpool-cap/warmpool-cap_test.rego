@@ -1,5 +1,6 @@
 package policies.library.warmpool_cap_test
 
+import data.lib.fixtures
 import data.policies.library.warmpool_cap
 
 pool(replicas, namespace) := {
@@ -9,7 +10,7 @@ pool(replicas, namespace) := {
 }
 
 test_denies if {
-	warmpool_cap.deny == {{"message": "the pool is larger than 5", "field": "spec.replicas", "value": 6}} with input as pool(6, "a")
+	fixtures.said(warmpool_cap.deny) == {{"message": "the pool is larger than 5", "field": "spec.replicas", "value": 6}} with input as pool(6, "a")
 }
 
 test_denies_by_namespace[namespace] if {

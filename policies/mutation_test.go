@@ -35,18 +35,18 @@ const (
 
 // equivalent are mutants, by their place, that do what the module does, each with the reason.
 var equivalent = map[string]string{
-	"library/template-weakening/template-weakening.rego:70: 2 becomes 3":      "ranks are only compared, and 3 is above the others as well",
+	"library/template-weakening/template-weakening.rego:85: 2 becomes 3":      "ranks are only compared, and 3 is above the others as well",
 	"lib/quantities.rego:109: gt(most, ceilings[resource]) becomes >=":        "it only saves to look at each amount, which has to be above",
-	"lib/quantities.rego:213: \"0\" becomes \"0~\"":                           "no digits have a ~ in front",
-	"lib/quantities.rego:218: \"-\" becomes \"-~\"":                           "only how a number is written that nobody prints",
-	"lib/quantities.rego:219: \"+\" becomes \"+~\"":                           "only how a number is written that nobody prints",
-	"lib/quantities.rego:221: \"00000000000000\" becomes \"00000000000000~\"": "there are more zeros than anybody takes",
-	"lib/quantities.rego:224: 0 becomes 1":                                    "one zero is as good as another",
-	"lib/quantities.rego:229: lt(places, 0) becomes <=":                       "no places are cut off by both definitions alike",
-	"lib/quantities.rego:229: 0 becomes 1":                                    "no places are cut off by both definitions alike",
+	"lib/quantities.rego:219: \"0\" becomes \"0~\"":                           "no digits have a ~ in front",
+	"lib/quantities.rego:224: \"-\" becomes \"-~\"":                           "only how a number is written that nobody prints",
+	"lib/quantities.rego:225: \"+\" becomes \"+~\"":                           "only how a number is written that nobody prints",
+	"lib/quantities.rego:227: \"00000000000000\" becomes \"00000000000000~\"": "there are more zeros than anybody takes",
+	"lib/quantities.rego:230: 0 becomes 1":                                    "one zero is as good as another",
+	"lib/quantities.rego:235: lt(places, 0) becomes <=":                       "no places are cut off by both definitions alike",
+	"lib/quantities.rego:235: 0 becomes 1":                                    "no places are cut off by both definitions alike",
 	"lib/images.rego:42: 1 becomes 2":                                         "the grammar is anchored, so that there is one match at most",
-	"lib/quantities.rego:158: 1 becomes 2":                                    "the grammar is anchored, so that there is one match at most",
-	"lib/quantities.rego:235: \"0\" becomes \"0~\"":                           "no digits have a ~ at an end",
+	"lib/quantities.rego:164: 1 becomes 2":                                    "the grammar is anchored, so that there is one match at most",
+	"lib/quantities.rego:241: \"0\" becomes \"0~\"":                           "no digits have a ~ at an end",
 	"lib/sizes.rego:39: gt(of_pod.env, most) becomes >=":                      "it only saves to look at each container, which has to be above",
 }
 

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies"
@@ -84,6 +83,30 @@ func (c change) ratchet(t *testing.T, j *Judge, was, now map[string]any) (brough
 	return count(in), count(before)
 }
 
+// try holds a judge to what the change says.
+func (c change) try(t *testing.T, j *Judge) {
+	t.Helper()
+	was := c.object(c.Was, c.Metadata)
+	if brought, tolerated := c.ratchet(t, j, was, was); brought > 0 || (tolerated == 0) != (c.Silent != "") {
+		t.Errorf("%d findings are brought in and %d tolerated where nothing changes", brought, tolerated)
+	}
+	for i, spec := range c.Worse {
+		if brought, _ := c.ratchet(t, j, was, c.object(spec, c.Metadata)); brought == 0 {
+			t.Errorf("worse %d is not brought in", i)
+		}
+	}
+	for i, metadata := range c.WorseMetadata {
+		if brought, _ := c.ratchet(t, j, was, c.object(c.Was, metadata)); brought == 0 {
+			t.Errorf("worse metadata %d is not brought in", i)
+		}
+	}
+	for i, spec := range c.NoWorse {
+		if brought, tolerated := c.ratchet(t, j, was, c.object(spec, c.Metadata)); brought > 0 || tolerated == 0 {
+			t.Errorf("of no worse %d, %d findings are brought in and %d tolerated", i, brought, tolerated)
+		}
+	}
+}
+
 // everything is a judge with every rule on, in a tier that has ceilings.
 func everything(t *testing.T, parameters map[string]map[string]any) *Judge {
 	t.Helper()
@@ -136,27 +159,7 @@ func TestNothingWorseIsExcusedByWhatWasWrongBefore(t *testing.T) {
 	tried := sets.KeySet(all.Single)
 	for i, c := range all.Changes {
 		tried.Insert(c.Rule)
-		t.Run(fmt.Sprintf("%d %s", i, c.Rule), func(t *testing.T) {
-			was := c.object(c.Was, c.Metadata)
-			if brought, tolerated := c.ratchet(t, j, was, was); brought > 0 || (tolerated == 0) != (c.Silent != "") {
-				t.Errorf("%d findings are brought in and %d tolerated where nothing changes", brought, tolerated)
-			}
-			for i, spec := range c.Worse {
-				if brought, _ := c.ratchet(t, j, was, c.object(spec, c.Metadata)); brought == 0 {
-					t.Errorf("worse %d is not brought in", i)
-				}
-			}
-			for i, metadata := range c.WorseMetadata {
-				if brought, _ := c.ratchet(t, j, was, c.object(c.Was, metadata)); brought == 0 {
-					t.Errorf("worse metadata %d is not brought in", i)
-				}
-			}
-			for i, spec := range c.NoWorse {
-				if brought, tolerated := c.ratchet(t, j, was, c.object(spec, c.Metadata)); brought > 0 || tolerated == 0 {
-					t.Errorf("of no worse %d, %d findings are brought in and %d tolerated", i, brought, tolerated)
-				}
-			}
-		})
+		t.Run(fmt.Sprintf("%d %s", i, c.Rule), func(t *testing.T) { c.try(t, j) })
 	}
 	for _, info := range j.Engine.Catalogue() {
 		if !tried.Has(info.ID) && !engine.IsNative(info.ID) {

@@ -36,10 +36,10 @@ label(volume) := sprintf("volume %q", [name]) if {
 #   that, and who has what is mounted within it later. Names of containers stand for them.
 opened(volume, source) := union({{without_mode(source)}, written_by_anybody(source), object.keys(object.get(mounted, volume_name(volume), {}))})
 
-volume_name(volume) := values.given_or(volume, ["name"], "")
+volume_name(volume) := values.string_at(volume, ["name"])
 
 # For all volumes at once: to look for each among all mounts takes the product of both.
-mounted := object.union_n([{name: {part: true}} |
+mounted := object.union_n([{name: {part: null}} |
 	some container in containers.by_path
 	some list in ["volumeMounts", "volumeDevices"]
 	some mount in container[list]

@@ -67,19 +67,21 @@ test_an_ephemeral_volume_without_a_template_makes_a_claim_all_the_same if {
 
 whole := {}
 
+part_of_it := {"subPath": "d", "subPathExpr": "e"}
+
 all_ways(container, where) := {[container, where, way] | some way in ["reading", "what is within", "writing"]}
 
 test_all_that_a_volume_opens if {
 	containers := [
 		{"name": "a", "volumeMounts": [{"name": "v", "readOnly": true, "recursiveReadOnly": "Enabled"}, {"name": "w"}, null]},
 		{"name": "b", "volumeDevices": [{"name": "v", "devicePath": "/dev/x"}]},
-		{"name": "c", "volumeMounts": [{"name": "v", "readOnly": true, "subPath": "d"}]},
+		{"name": "c", "volumeMounts": [{"name": "v", "readOnly": true, "subPath": "d", "subPathExpr": "e"}]},
 		{"name": "d", "volumeMounts": [{"name": "v", "readOnly": false, "recursiveReadOnly": "Enabled"}]},
 		{"volumeMounts": null},
 	]
 	input_of := fixtures.sandbox({"containers": containers})
 	volumes.opened({"name": "v"}, {"readOnly": true, "a": "b"}) == union({
-		{{"a": "b"}, ["a", whole, "reading"], ["c", {"subPath": "d"}, "reading"], ["c", {"subPath": "d"}, "what is within"]},
+		{{"a": "b"}, ["a", whole, "reading"], ["c", part_of_it, "reading"], ["c", part_of_it, "what is within"]},
 		all_ways("b", whole),
 		all_ways("d", whole),
 	}) with input as input_of

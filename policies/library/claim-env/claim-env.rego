@@ -87,7 +87,7 @@ deny contains finding if {
 	number := sum([size |
 		some variable in input.object.spec.env
 		some part in ["name", "value"]
-		size := values.bytes(values.text(values.given_or(variable, [part], "")))
+		size := values.bytes(values.string_at(variable, [part]))
 	])
 	number > given.maxBytes
 	finding := too_much("bytes of variables", number, given.maxBytes)

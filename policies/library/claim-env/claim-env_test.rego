@@ -49,7 +49,7 @@ test_denies_too_many if {
 }
 
 test_denies_too_long_ones if {
-	given := object.union(claim([{"name": "é", "value": "abc"}, {"name": "B", "value": 12}]), {"parameters": {"maxBytes": 7}})
+	given := object.union(claim([{"name": "é", "value": "abc"}, {"name": "B", "value": "12"}]), {"parameters": {"maxBytes": 7}})
 	fixtures.said(claim_env.deny) == {{
 		"message": "there are 8 bytes of variables, at most 7 are allowed",
 		"field": "spec.env",

@@ -38,10 +38,10 @@ deny contains finding if {
 }
 
 # Who gets the device, and which part of the claim.
-users(claim) := object.keys(object.get(used, values.given_or(claim, ["name"], ""), {}))
+users(claim) := object.keys(object.get(used, values.string_at(claim, ["name"]), {}))
 
 # For all claims at once: to look for each in all containers takes the product of both.
-used := object.union_n([{name: {[values.string_at(container, ["name"]), use]: true}} |
+used := object.union_n([{name: {[values.string_at(container, ["name"]), use]: null}} |
 	some container in containers.by_path
 	some use in container.resources.claims
 	name := values.given(use, ["name"])

@@ -47,3 +47,14 @@ test_names_the_claim_or_the_template[note] if {
 	some finding in dra.deny with input as fixtures.sandbox(fixtures.pod_with({"resourceClaims": [case[0]]}))
 	finding.value == case[1]
 }
+
+test_who_uses_a_claim if {
+	spec := {
+		"resourceClaims": [{"name": "d", "resourceClaimName": "x"}, {"resourceClaimName": "y"}],
+		"containers": [{"name": "a", "resources": {"claims": [{"name": "d", "request": "r"}, {"name": "e"}]}}, {"name": "b", "resources": {"claims": [{"name": "d"}]}}],
+	}
+	{finding.value: finding.content | some finding in dra.deny} == {
+		"x": {{"name": "d", "resourceClaimName": "x"}, ["a", {"name": "d", "request": "r"}], ["b", {"name": "d"}]},
+		"y": {{"resourceClaimName": "y"}},
+	} with input as fixtures.sandbox(spec)
+}

@@ -107,3 +107,8 @@ test_denies_the_rest_beside_a_range_that_spares_it[note] if {
 test_what_is_wide_is_no_rest if {
 	{finding.field | some finding in egress_any.deny; contains(finding.message, "the other ranges")} == set() with input as object.union(policy([block("0.0.0.0/0", spared), block("8.0.0.0/6", [])]), {"parameters": {"minPrefix": 8, "minPrefixIPv6": 16, "requiredExcepts": spared}})
 }
+
+test_what_all_ranges_open if {
+	given := [block("0.0.0.0/0", spared), block("10.0.0.0/8", [])]
+	{[finding.field, finding.content] | some finding in egress_any.deny; finding.value == "10.0.0.0/8"} == {["spec.networkPolicy.egress", {["0.0.0.0/0", "every port"], ["10.0.0.0/8", "every port"]}]} with input as object.union(policy(given), {"parameters": {"minPrefix": 8, "minPrefixIPv6": 16, "requiredExcepts": spared}})
+}

@@ -49,3 +49,8 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	request := fixtures.as_kind(fixtures.configured(fixtures.with_volumes([{"name": "a", "emptyDir": {}}]), {}), kind, path)
 	fixtures.fields(emptydir.deny) == {"template.spec.podTemplate.spec.volumes[0].emptyDir.sizeLimit"} with input as request
 }
+
+test_how_much_a_directory_may_hold[note] if {
+	some note, case in {"absent": [{}, 1e300], "nothing": [{"sizeLimit": "0"}, 1e300], "too much": [{"sizeLimit": "1Pi"}, 1125899906842624000], "a word": [{"sizeLimit": "much"}, 0]}
+	{finding.amount | some finding in emptydir.deny} == {case[1]} with input as fixtures.configured(fixtures.with_volumes([{"name": "a", "emptyDir": case[0]}]), {"maxSize": "1Gi", "maxMemorySize": "1Gi"})
+}

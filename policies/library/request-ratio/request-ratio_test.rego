@@ -52,3 +52,7 @@ test_the_ratio_is_the_amount[note] if {
 	some note, case in {"a request": ["100m", 10, ""], "none": ["0", 0, 1000]}
 	{[finding.amount, finding.content] | some finding in request_ratio.deny} == {[case[1], case[2]]} with input as request("containers", {"requests": {"cpu": case[0]}, "limits": {"cpu": "1"}})
 }
+
+test_the_least_request_is_one if {
+	{[finding.amount, finding.content] | some finding in request_ratio.deny} == {[1000, ""]} with input as request("containers", {"requests": {"cpu": "1m"}, "limits": {"cpu": "1"}})
+}

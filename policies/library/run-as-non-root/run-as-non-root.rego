@@ -49,7 +49,7 @@ root(container) := {0} if {
 	values.given_or(container, ["securityContext", "runAsUser"], user_of_pod) == 0
 } else := set()
 
-user_of_pod := values.given_or(pods.spec, ["securityContext", "runAsUser"], "")
+user_of_pod := values.given(pods.spec, ["securityContext", "runAsUser"])
 
 other_than_root(container) if effective(container) == true
 

@@ -53,10 +53,11 @@
 // OnReplenish, the default, hand out stale members by design and do without. Considered:
 // marking stale members, which lags as much as the cache of him who marks.
 //
-// 2026-11-30: In a burst the three writes that follow a claim fell into the burst itself. They
-// wait for claims under way, for a second at most, which is the longest that the API lets the
-// metadata of a Pod wait. The count of those claims is in memory only: what is lost with it is
-// an order, and no write. The annotations of a claim that is Ready no more wait for nothing.
+// 2026-11-30: In a burst the annotations of claims fell into the burst itself. They wait for
+// claims under way, for a second at most. The count of those claims is in memory only: what is
+// lost with it is an order, and no write. The annotations of a claim that is Ready no more wait
+// for nothing, and the metadata of a Pod waits for its write-behind window, whoever is under
+// way: that is what the API says of it.
 //
 // 2026-11-30: Members that are not for claims are withheld from the index by their form
 // and judged anew when template, pool or tier change, so that a pool full of stale ones

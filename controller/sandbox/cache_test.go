@@ -5,20 +5,16 @@ package sandbox
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 )
 
 // full gives a Pod with everything that may be stripped.
@@ -152,41 +148,5 @@ func TestOnlyAClaimThatTakesASandboxOfAPoolLetsItWait(t *testing.T) {
 	}
 	if handedOver().Create(event.CreateEvent{Object: claimed}) {
 		t.Error("a Sandbox that appears waits, although nobody has just taken it")
-	}
-}
-
-// What is left to do for a Sandbox that a claim took is done once no other claim is under way.
-func TestASandboxThatAClaimTookWaitsForClaimsThatAreUnderWay(t *testing.T) {
-	cases := map[string]struct {
-		writeBehind time.Duration
-		busy        bool
-		// want are the times that it waited.
-		want []time.Duration
-	}{
-		"when none is":                  {writeBehind: 30 * time.Millisecond, want: []time.Duration{30 * time.Millisecond}},
-		"when one is for a moment more": {writeBehind: 30 * time.Millisecond, busy: true, want: []time.Duration{30 * time.Millisecond, 100 * time.Millisecond}},
-		"when nothing is to wait":       {busy: true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			claims, queue := &rush.Rush{}, workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-			defer queue.ShutDown()
-			var waited []time.Duration
-			claims.AfterFunc = func(wait time.Duration, call func()) {
-				if waited = append(waited, wait); len(waited) > 1 {
-					claims.End()
-				}
-				call()
-			}
-			if tc.busy {
-				claims.Begin()
-			}
-			r := New(nil, nil, nil, nil, Settings{WriteBehind: tc.writeBehind, Rush: claims})
-			taken := makeSandbox(controlledBy("SandboxClaim"))
-			r.later().Update(t.Context(), event.UpdateEvent{ObjectOld: taken, ObjectNew: taken}, queue)
-			if diff := cmp.Diff(tc.want, waited); diff != "" || queue.Len() != 1 {
-				t.Errorf("%d passes were asked for, want one; waited (-want +got):\n%s", queue.Len(), diff)
-			}
-		})
 	}
 }

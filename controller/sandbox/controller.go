@@ -16,7 +16,6 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/waker"
 )
@@ -48,12 +47,9 @@ type Settings struct {
 	ClusterDomain string
 	// ConcurrentWorkers is how many Sandboxes are worked on at once.
 	ConcurrentWorkers int
-	// WriteBehind is how long the metadata of a Pod waits for that of its Sandbox after a
-	// claim took it; while claims are under way, until those are served, and for
-	// rush.Longest at most. 0 waits for nothing.
+	// WriteBehind is how long the metadata of a Pod may wait for that of its Sandbox after
+	// a claim took it.
 	WriteBehind time.Duration
-	// Rush says whether claims are under way. Nil knows of none.
-	Rush *rush.Rush
 	// Tracer makes spans of passes; the zero one makes none.
 	Tracer tracing.Tracer
 }
@@ -78,9 +74,6 @@ type Reconciler struct {
 func New(cached client.Client, live client.Reader, recorder events.EventRecorder, clk clock.PassiveClock, settings Settings) *Reconciler {
 	if settings.EveryPolicy == nil {
 		settings.EveryPolicy = live
-	}
-	if settings.Rush == nil {
-		settings.Rush = &rush.Rush{}
 	}
 	return &Reconciler{
 		client:   cached,

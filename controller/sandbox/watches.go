@@ -27,7 +27,6 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/fairqueue"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 )
 
 const (
@@ -183,12 +182,10 @@ func handedOver() predicate.Predicate {
 }
 
 // later asks for a pass a while after a Sandbox changed, so that the claim that took it
-// and others that want one are served first: what is left to do for the Sandbox, nobody
-// waits for.
+// is served first: what is left to do for the Sandbox, nobody waits for.
 func (r *Reconciler) later() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
-		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)}
-		r.settings.Rush.After(r.settings.WriteBehind, rush.Longest, func() { queue.Add(request) })
+		queue.AddAfter(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)}, r.settings.WriteBehind)
 	}}
 }
 

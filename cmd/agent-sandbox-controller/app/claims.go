@@ -65,7 +65,6 @@ func setUpClaims(mgr ctrl.Manager, options ClaimOptions, common shared) error {
 			BindTimeout:       options.BindTimeout,
 			NoEvents:          options.DisableEvents,
 			NoTimes:           options.DisableTimes,
-			Rush:              common.rush,
 			Tracer:            common.tracer,
 		})
 	return reconciler.SetupWithManager(mgr)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/audit"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
@@ -21,7 +20,6 @@ import (
 type shared struct {
 	network  *surroundings.Watcher
 	policies cache.Cache
-	rush     *rush.Rush
 	tracer   tracing.Tracer
 	// verdicts judge what is handed out; nil when there are no policies. Set by
 	// setUpExtensions.

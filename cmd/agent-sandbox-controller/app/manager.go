@@ -35,7 +35,6 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/sandbox"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/surroundings"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
@@ -77,7 +76,6 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err != nil {
 		return nil, err
 	}
-	claims := &rush.Rush{}
 	reconciler := sandbox.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		sandbox.Settings{
 			Platform:          platform,
@@ -85,8 +83,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 			EveryPolicy:       policies,
 			ClusterDomain:     options.ClusterDomain,
 			ConcurrentWorkers: options.SandboxConcurrentWorkers,
-			WriteBehind:       min(options.WriteBehind, rush.Longest),
-			Rush:              claims,
+			WriteBehind:       min(options.WriteBehind, maxWriteBehind),
 			Tracer:            tracer,
 		})
 	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
@@ -102,7 +99,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	}
 	var exposed func(string, []exposure.Finding)
 	if options.Extensions {
-		auditor, err := setUpExtensions(ctx, mgr, options, shared{network: network, policies: policies, rush: claims, tracer: tracer})
+		auditor, err := setUpExtensions(ctx, mgr, options, shared{network: network, policies: policies, tracer: tracer})
 		if err != nil {
 			return nil, err
 		}

@@ -23,6 +23,7 @@ const (
 	defaultBurst             = 10
 	defaultBlockProfileRate  = 1_000_000
 	defaultMutexProfileShare = 10
+	maxWriteBehind           = time.Second
 )
 
 // Options are what the command line says.
@@ -45,8 +46,8 @@ type Options struct {
 	ClusterDomain string
 	// SandboxConcurrentWorkers is how many Sandboxes are worked on at once.
 	SandboxConcurrentWorkers int
-	// WriteBehind is how long the metadata of a Pod waits after a claim took its Sandbox,
-	// and longer while claims are under way; more than rush.Longest counts as that.
+	// WriteBehind is how long the metadata of a Pod may wait after a claim took its
+	// Sandbox; more than maxWriteBehind counts as that.
 	WriteBehind time.Duration
 	// KubeAPIQPS is how many requests a second the apiserver gets; below 0 for no
 	// bound of our own.
@@ -100,8 +101,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.ClusterDomain, "cluster-domain", "cluster.local", "Domain of the cluster, which ends the names of Services.")
 	flags.IntVar(&o.SandboxConcurrentWorkers, "sandbox-concurrent-workers", defaultSandboxWorkers, "Sandboxes worked on at once.")
 	flags.DurationVar(&o.WriteBehind, "sandbox-write-behind-window", 0,
-		"How long the metadata of a Pod waits after a claim took its Sandbox, so that claims go first: while there are some of which nothing "+
-			"was said yet, up to 1s. More than 1s counts as 1s; 0 waits for nothing.")
+		"How long the metadata of a Pod may wait after a claim took its Sandbox, so that claims go first; more than 1s counts as 1s.")
 	flags.Float64Var(&o.KubeAPIQPS, "kube-api-qps", -1, "Requests a second to the apiserver; negative for no bound of our own.")
 	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", defaultBurst, "Requests to the apiserver at once, when --kube-api-qps bounds them.")
 	flags.BoolVar(&o.CacheLabelSelectors, "cache-label-selectors", false,

@@ -28,7 +28,7 @@ func hardening(pod *corev1.PodSpec, at *field.Path, tier config.Tier) []Breach {
 	modes := tier.Hardening
 	if modes.Token == config.Require && isTrue(pod.AutomountServiceAccountToken) {
 		token := weak(at.Child("automountServiceAccountToken"), true, "the tier gives no Pod a token", "Set it to false.")
-		token.Content = cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount)
+		token.Content = cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, defaultServiceAccount)
 		breaches = append(breaches, token)
 	}
 	if modes.ServiceLinks == config.Require && !isFalse(pod.EnableServiceLinks) {

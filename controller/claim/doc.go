@@ -102,8 +102,8 @@
 // Event warns. Metadata that its owner adds or changes later is judged as ever.
 //
 // 2026-11-30: A refusal of a repeated write says nothing of the one before it, which may
-// have met another apiserver. The claim waits until the version that locks both is no more;
-// after a creation, which nothing locks, for as long as an apiserver may work on one.
+// have met another apiserver. The claim waits for as long as an apiserver may work on one, or
+// until the version that locks both is no more.
 //
 // 2026-11-30: bind-timeout also ends a claim whose writes were all refused, by a quota, a
 // policy or somebody faster. While the fate of one is unknown, it does not; and the

@@ -51,7 +51,7 @@ func (r *record) nextPause() time.Duration {
 	return r.pause
 }
 
-// doubtFor is how long a creation whose answer was lost may still be carried out: longer
+// doubtFor is how long a write whose answer was lost may still be carried out: longer
 // than the apiserver works on one.
 const doubtFor = 90 * time.Second
 
@@ -65,6 +65,8 @@ type adoption struct {
 	candidates.Member
 	// judged is the Sandbox whose version locks the write; nil until one was sent.
 	judged *agentsv1beta1.Sandbox
+	// lostAt is when its answer was lost last; zero when none was.
+	lostAt time.Time
 }
 
 // sent says whether a write of an earlier pass, of which nobody knows what became, can still

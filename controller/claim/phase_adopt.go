@@ -267,7 +267,11 @@ func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, s
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		r.metrics.conflicts.Inc()
 		return nil
-	case patch.Settled(err) && !again: // what refuses a write says nothing of the same one before
+	case !patch.Settled(err):
+		attempt.lostAt = r.clock.Now()
+	case again && s.now.Before(attempt.lostAt.Add(doubtFor)): // what refuses a write says nothing of the same one before
+		s.wakeAt(attempt.lostAt.Add(doubtFor))
+	default:
 		s.record.adopting = nil
 		r.index.Postpone(attempt.Member)
 	}

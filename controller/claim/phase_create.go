@@ -48,9 +48,11 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	case apierrors.IsAlreadyExists(err):
 		return r.alreadyThere(ctx, s)
 	case !patch.Settled(err):
-		s.record.lostAt = s.now
+		s.record.lostAt = r.clock.Now()
 	default:
-		s.record.creating = s.record.doubts(s.now) // what refuses one says nothing of one before
+		if s.record.creating = s.record.doubts(s.now); s.record.creating { // what refuses one says nothing of one before
+			s.wakeAt(s.record.lostAt.Add(doubtFor))
+		}
 	}
 	return fmt.Errorf("create Sandbox %q: %w", sandbox.Name, err)
 }

@@ -44,6 +44,9 @@ type change struct {
 // object is the object with that spec, and metadata of its Pod.
 func (c change) object(spec, metadata map[string]any) map[string]any {
 	kind := c.Kind
+	if spec == nil {
+		spec = map[string]any{}
+	}
 	if kind == "" {
 		kind = engine.KindSandbox
 		spec = map[string]any{"podTemplate": map[string]any{"metadata": metadata, "spec": spec}}
@@ -58,11 +61,16 @@ func (c change) ratchet(t *testing.T, j *Judge, was, now map[string]any) (brough
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged := func(object map[string]any) Judgement {
-		judgement, err := j.Submitted(t.Context(), Question{
-			Operation: OperationUpdate, Kind: object["kind"].(string), Namespace: "team", Name: "s",
-			Object: object, Old: was, User: engine.UserInfo{Username: "ann"},
-		}, facts)
+	update := Question{
+		Operation: OperationUpdate, Kind: now["kind"].(string), Namespace: "team", Name: "s",
+		Object: now, Old: was, User: engine.UserInfo{Username: "ann"},
+	}
+	// What admission adds to the old object it has added to the new one as well.
+	mirrored := update
+	mirrored.Object, mirrored.Old = was, now
+	update.Object = mirrored.Before(facts).Object
+	judged := func(q Question) Judgement {
+		judgement, err := j.Submitted(t.Context(), q, facts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +87,7 @@ func (c change) ratchet(t *testing.T, j *Judge, was, now map[string]any) (brough
 		}
 		return n
 	}
-	in, before := Ratchet(judged(now), judged(was), ChangesSpec)
+	in, before := Ratchet(judged(update), judged(update.Before(facts)), ChangesSpec)
 	return count(in), count(before)
 }
 

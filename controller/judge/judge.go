@@ -87,7 +87,7 @@ func (q Question) Before(known Facts) Question {
 	if known.TierKnown {
 		old = defaults.Before(q.hardening(known))
 	}
-	q.Object = old
+	q.Object, q.Old = old, old
 	return q
 }
 

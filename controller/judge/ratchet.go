@@ -50,7 +50,19 @@ func Ratchet(now, before Judgement, change Change) (brought, tolerated []engine.
 			old[id] = append(old[id], f)
 		}
 	}
+	// What is as it was goes first, so that it is not left without an excuse that fits others as well.
+	changed := make([]engine.Finding, 0, len(now.Findings))
 	for _, f := range now.Findings {
+		id := identity(f, now.Document)
+		same := slices.IndexFunc(old[id], func(o engine.Finding) bool { return o.Content == f.Content && o.Amount == f.Amount })
+		if same < 0 {
+			changed = append(changed, f)
+			continue
+		}
+		old[id] = slices.Delete(old[id], same, same+1)
+		tolerated = append(tolerated, f)
+	}
+	for _, f := range changed {
 		id := identity(f, now.Document)
 		if i := excuse(old[id], f); i >= 0 {
 			old[id] = slices.Delete(old[id], i, i+1)

@@ -30,7 +30,7 @@ func TestDangerousBuiltinsAreNotAllowed(t *testing.T) {
 		"crypto.x509.parse_and_verify_certificates", "crypto.x509.parse_keypair", "crypto.parse_private_keys",
 		"providers.aws.sign_req", "rego.parse_module", "trace", "numbers.range", "numbers.range_step",
 		"net.cidr_expand", "graph.reachable_paths", "bits.lsh", "strings.replace_n", "strings.render_template",
-		"object.union_n", "walk", "graphql.parse", "units.parse", "units.parse_bytes",
+		"walk", "graphql.parse", "units.parse", "units.parse_bytes",
 	}
 	caps := capabilities()
 	if len(caps.Builtins) != len(allowedBuiltins) {

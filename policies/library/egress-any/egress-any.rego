@@ -99,18 +99,22 @@ deny contains finding if {
 
 # A wide range that spares others is of no use when the rest covers them.
 deny contains finding if {
+	some required in covered
 	some range in {block.cidr | some block in cidrs.blocks; wide(block.cidr)}
-	rest := net.cidr_merge([block.cidr | some block in cidrs.blocks; cidrs.valid(block.cidr); not wide(block.cidr)])
-	some required in input.parameters.requiredExcepts
 	cidrs.family(required) == cidrs.family(range)
-	some part in rest
-	net.cidr_contains(part, required)
 	finding := {
 		"message": sprintf("beside %s, the other ranges cover %s", [range, required]),
 		"field": "spec.networkPolicy.egress",
 		"value": required,
 		"content": opened,
 	}
+}
+
+covered := {required |
+	some part in net.cidr_merge([block.cidr | some block in cidrs.blocks; cidrs.valid(block.cidr); not wide(block.cidr)])
+	some required in input.parameters.requiredExcepts
+	cidrs.family(required) == cidrs.family(part)
+	net.cidr_contains(part, required)
 }
 
 opened := {[block.cidr, port] |

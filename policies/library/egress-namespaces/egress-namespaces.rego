@@ -17,7 +17,7 @@
 #   data: [namespaces]
 #   parameters:
 #     protected:
-#       description: Namespaces of the platform; a * at the end stands for anything.
+#       description: Namespaces of the platform; a * at the end or the beginning stands for anything.
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: [kube-*, agent-sandbox-system]

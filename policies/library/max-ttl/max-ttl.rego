@@ -44,18 +44,13 @@ found(field, end) := {
 
 put_off(end, path) if {
 	end != null
-	not kept(end, path)
+	end != values.given_or(old, path, null)
 	not in_time(end)
+	not earlier(end, path)
 }
 
 # What already ended too late may end earlier.
-kept(end, path) if {
-	former := values.given(old, path)
-	former != end
-	time.parse_rfc3339_ns(end) <= time.parse_rfc3339_ns(former)
-}
-
-kept(end, path) if end == values.given(old, path)
+earlier(end, path) if time.parse_rfc3339_ns(end) <= time.parse_rfc3339_ns(values.given(old, path))
 
 default old := {}
 

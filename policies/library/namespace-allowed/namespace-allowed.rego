@@ -16,7 +16,7 @@
 #   controls: ["CIS 5.7.1", "CIS 5.7.4"]
 #   parameters:
 #     denied:
-#       description: Namespaces that hold no Sandboxes; a * at the end stands for anything.
+#       description: Namespaces that hold no Sandboxes; a * at the end or the beginning stands for anything.
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: [kube-*, agent-sandbox-system]

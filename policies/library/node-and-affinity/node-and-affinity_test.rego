@@ -77,3 +77,12 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	some kind, path in fixtures.borrowed
 	fixtures.fields(node_and_affinity.deny) == {"template.spec.podTemplate.spec.nodeSelector[a]"} with input as fixtures.as_kind(request({"nodeSelector": {"a": "b"}}), kind, path)
 }
+
+of_namespaces(names) := fixtures.sandbox({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "a", "namespaces": names}]}}})
+
+test_other_namespaces_are_no_part_of_what_one_is_about if {
+	one := {finding.content | some finding in node_and_affinity.deny} with input as of_namespaces(["a"])
+	two := {finding.content | some finding in node_and_affinity.deny} with input as of_namespaces(["a", "b"])
+	count(one) == 1
+	one == two
+}

@@ -46,7 +46,10 @@ effective(container) := value if {
 
 # Who says so is root for certain.
 root(container) := {0} if {
-	values.given_or(container, ["securityContext", "runAsUser"], user_of_pod) == 0
+	values.given(container, ["securityContext", "runAsUser"]) == 0
+} else := {0} if {
+	not values.given(container, ["securityContext", "runAsUser"])
+	user_of_pod == 0
 } else := set()
 
 user_of_pod := values.given(pods.spec, ["securityContext", "runAsUser"])

@@ -45,6 +45,7 @@ test_who_is_root_for_certain[note] if {
 	some note, case in {
 		"nobody said": [{}, {}, set()],
 		"the container": [{"runAsUser": 0}, {"runAsUser": 1}, {0}],
+		"the container alone": [{"runAsUser": 0}, {}, {0}],
 		"the Pod": [{}, {"runAsUser": 0}, {0}],
 		"neither": [{"runAsUser": 1}, {"runAsUser": 0}, set()],
 	}

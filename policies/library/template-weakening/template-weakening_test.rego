@@ -100,6 +100,7 @@ test_allows[note] if {
 		"as much of claims": [{"envVarsInjectionPolicy": "Allowed", "volumeClaimTemplatesPolicy": "Overrides"}, {"envVarsInjectionPolicy": "Allowed", "volumeClaimTemplatesPolicy": "Overrides"}],
 		"a rule less": [policy({"egress": [rule, other]}), policy({"egress": [other]})],
 		"a first policy without rules": [{}, policy({"egress": []})],
+		"a first policy where nobody managed the network": [{"networkPolicyManagement": "Unmanaged"}, policy({"egress": [rule]})],
 	}
 	fixtures.fields(template_weakening.deny) == set() with input as change(case[0], case[1])
 }
@@ -122,6 +123,7 @@ test_denies_another_egress_profile[note] if {
 test_allows_an_egress_profile[note] if {
 	some note, case in {
 		"the same": [of_profile({}, "none"), of_profile({}, "none")],
+		"one that means nothing": [of_profile({"networkPolicyManagement": "Unmanaged"}, "none"), of_profile({"networkPolicyManagement": "Unmanaged"}, "public")],
 		"one that own rules replace": [of_profile(policy({}), "none"), of_profile(policy({}), "public")],
 	}
 	fixtures.fields(template_weakening.deny) == set() with input as {"operation": "UPDATE", "old_object": object.union(case[0], {"status": {"claims": 1}}), "object": case[1]}

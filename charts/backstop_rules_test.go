@@ -263,3 +263,41 @@ func TestTheBackstopIsSwitched(t *testing.T) {
 	}
 	wantFailure(t, install{set: []string{"backstop.validationActions={Deny,Warn}"}}, "validationActions")
 }
+
+// The backstop sees an update after admission added defaults to what was there before it had them.
+func TestWhatAdmissionAddsToAnOldPodIsNoFaultOfTheUpdate(t *testing.T) {
+	r := render(t, install{set: []string{"backstop.rules=Always", "platform.tiers.standard.serviceAccounts={agent,other}"}})
+	policies := backstop(t, r)
+	old := func(s, _ map[string]any) {
+		s["automountServiceAccountToken"] = true
+		s["ephemeralContainers"] = []any{map[string]any{"name": "e", "image": "e:1"}}
+	}
+	with := func(account, image string, security map[string]any) func(s, c map[string]any) {
+		return func(s, c map[string]any) {
+			old(s, c)
+			c["image"], s["serviceAccountName"] = "python:3.13-slim", account
+			s["ephemeralContainers"] = []any{map[string]any{"name": "e", "image": image, "securityContext": security}}
+		}
+	}
+	hardened := map[string]any{"allowPrivilegeEscalation": false, "capabilities": map[string]any{"drop": []any{"NET_RAW"}}}
+	cases := map[string]struct {
+		after func(s, c map[string]any)
+		want  []string
+	}{
+		"what it adds":           {with("agent", "e:1", hardened), nil},
+		"an account of the tier": {with("other", "e:1", hardened), []string{"automount-token"}},
+		"another image":          {with("agent", "e:2", hardened), []string{"ephemeral-in-template"}},
+		"more than it adds":      {with("agent", "e:1", map[string]any{"runAsUser": int64(0)}), []string{"ephemeral-in-template"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := refusals(t, policies, write{
+				resource: kindResource, tier: "standard",
+				object: sandboxOf(t, "Sandbox", podOf(t, tc.after)), old: sandboxOf(t, "Sandbox", podOf(t, old)),
+			})
+			if diff := cmp.Diff(tc.want, rulesOfRefusals(got), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("refused by (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

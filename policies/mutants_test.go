@@ -132,8 +132,8 @@ func ofCollection(term *ast.Term) []mutation {
 	return all
 }
 
-// ofRatchet are members of findings that only updates are compared by: testdata/changes.yaml of controller/judge tries
-// what they are for.
+// ofRatchet are members of findings that only updates are compared by: judge.TestEverythingThatUpdatesAreComparedByIsNeeded
+// leaves each of them out.
 var ofRatchet = []string{`"content"`, `"amount"`}
 
 // membersOf returns the members of a collection, an object's by their keys, and the collection without one of them.

@@ -50,9 +50,10 @@
 // 2026-11-29, ratchet: an update is refused for what it brings in only. A finding is
 // old if its rule, its place (by names, not indexes) and its value are, and of what else it
 // is about nothing is new; less of an amount is old too. Each old one excuses a single new one.
-// The old object counts with the defaults that the update made admission add. The failure of a rule, and a tier that nobody defined,
-// excuse nothing once the spec changes. Considered: judging only when the spec
-// changed, which lets an old fault block the correction of another.
+// The old object counts with the defaults that the update made admission add. The failure
+// of a rule, and a tier that nobody defined, excuse nothing once the spec changes.
+// Considered: judging only when the spec changed, which lets an old fault block the
+// correction of another.
 //
 // 2026-11-29, ceilings of tiers: what a tier requires is judged by Go code that the
 // Sandbox reconciler shares, not by a policy, so that it holds whatever the policies are.

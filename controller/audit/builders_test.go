@@ -4,8 +4,6 @@
 package audit
 
 import (
-	"unique"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -23,7 +21,7 @@ func found(rule string, enforcement engine.Enforcement) engine.Finding {
 func sandboxWith(name string, findings ...engine.Finding) *entry {
 	e := &entry{kind: agentsv1beta1.GroupVersion.WithKind(engine.KindSandbox), name: name, uid: types.UID("uid-" + name)}
 	for _, f := range findings {
-		e.findings = append(e.findings, unique.Make(f))
+		e.findings = append(e.findings, shown(f))
 	}
 	return e
 }

@@ -132,12 +132,18 @@ func (x *examiner) examine(ctx context.Context, object client.Object, facts know
 		at: begun, vintage: facts.vintage, valid: judged.Validity,
 	}
 	for _, f := range judge.Distinct(judged.Findings) {
-		f.Content, f.Amount = "", 0 // What only updates are compared by would tell findings apart that look alike.
-		e.findings = append(e.findings, unique.Make(f))
+		e.findings = append(e.findings, shown(f))
 	}
 	before := x.ledger.put(object.GetNamespace(), e)
 	if x.found != nil {
 		x.found(object.GetNamespace(), before, e)
 	}
 	return e, nil
+}
+
+// shown is a finding as reports and metrics show it. What only updates are compared by would tell findings apart that look
+// alike.
+func shown(f engine.Finding) unique.Handle[engine.Finding] {
+	f.Content, f.Amount = "", 0
+	return unique.Make(f)
 }

@@ -20,10 +20,12 @@ import (
 func TestObjectsWithTheSameFindingShareAResult(t *testing.T) {
 	exempt := found("b", engine.Audit)
 	exempt.Exemption = "until 2027"
+	other := found("a", engine.Deny)
+	other.Content, other.Amount = "other", 2
 	failure := found("c", engine.Deny)
 	failure.Failure = true
 	reports := reportsOf([]*entry{
-		sandboxWith("two", found("a", engine.Deny)), sandboxWith("one", found("a", engine.Deny), exempt),
+		sandboxWith("two", found("a", engine.Deny)), sandboxWith("one", other, exempt),
 		sandboxWith("three", found("w", engine.Warn)), sandboxWith("four"), sandboxWith("five", exempt), sandboxWith("six", failure),
 	})
 	if len(reports) != 1 {

@@ -34,7 +34,7 @@ type Breach struct {
 	Remedy string
 	// Content is what it is about beside the value, empty when that is all.
 	Content string
-	// Amount is how much there is too much, in the unit of the resource; zero where it is about no amount.
+	// Amount is how much there is of a resource that is too much, in its unit; zero where it is about no amount.
 	Amount float64
 }
 

@@ -33,6 +33,7 @@ type silence struct {
 
 	pass *scope
 	live client.Client
+	time *clocktesting.FakePassiveClock
 	// shows is what the cache shows of the first member; nil for what there is.
 	shows func() (*agentsv1beta1.Sandbox, error)
 	// refusal is how the next writes are answered; nil when they are carried out.
@@ -41,7 +42,7 @@ type silence struct {
 
 func newSilence(t *testing.T) *silence {
 	t.Helper()
-	s := &silence{pass: makeScope(), refusal: io.ErrUnexpectedEOF}
+	s := &silence{pass: makeScope(), refusal: io.ErrUnexpectedEOF, time: clocktesting.NewFakePassiveClock(noon())}
 	s.pass.pool, s.pass.template = makePool(), makeTemplate()
 	scheme, err := apiserver.NewScheme()
 	if err != nil {
@@ -72,7 +73,7 @@ func newSilence(t *testing.T) *silence {
 		},
 	})
 	s.live = live
-	s.Reconciler = New(cached, live, nil, clocktesting.NewFakePassiveClock(noon()), Settings{Current: apiserver.Platform, NoEvents: true})
+	s.Reconciler = New(cached, live, nil, s.time, Settings{Current: apiserver.Platform, NoEvents: true})
 	s.index.SetNode("node", true)
 	for _, member := range members {
 		s.index.SetPod(member.UID, candidates.Pod{UID: member.UID, Ready: true, Node: "node"})
@@ -92,6 +93,7 @@ func (s *silence) again(ctx context.Context) error {
 		return nil
 	}
 	s.pass = makeScope()
+	s.pass.now = s.time.Now()
 	s.pass.claim, s.pass.record, s.pass.pool, s.pass.template, s.pass.epoch = before.claim, before.record, before.pool, before.template, s.index.Epoch()
 	if err := s.settle(ctx, s.pass); err != nil || s.pass.sandbox != nil {
 		return err
@@ -101,7 +103,6 @@ func (s *silence) again(ctx context.Context) error {
 
 // taken are the names of the members that are a claim's.
 func (s *silence) taken(t *testing.T) (names []string) {
-	t.Helper()
 	t.Helper()
 	var list agentsv1beta1.SandboxList
 	if err := s.live.List(t.Context(), &list); err != nil {
@@ -164,11 +165,32 @@ func TestAClaimTakesNoOtherSandboxWhileAWriteMayStillSucceed(t *testing.T) {
 // lands lets the write that was not answered be carried out, unless its version is no more.
 func (s *silence) lands(t *testing.T, sent adoption) {
 	t.Helper()
-	t.Helper()
 	taken := handOver(sent.judged, s.pass.claim, sent.judged.Spec.PodTemplate.ObjectMeta)
 	err := s.live.Patch(t.Context(), taken, client.MergeFromWithOptions(sent.judged, client.MergeFromWithOptimisticLock{}))
 	if err != nil && !apierrors.IsConflict(err) {
 		t.Fatal(err)
+	}
+}
+
+// A write that is refused for as long as an apiserver may have worked on the one before is no longer in doubt: the pool
+// keeps the member, another one is the claim's, and the claim is woken when that time is over.
+func TestAClaimTakesAnotherSandboxOnceTheLostWriteCannotBeUnderWayAnyMore(t *testing.T) {
+	s := newSilence(t)
+	s.refusal = apierrors.NewForbidden(schema.GroupResource{}, "first", nil)
+	lost := s.pass.record.adopting.lostAt
+	if err := s.again(t.Context()); err == nil || s.pass.record.adopting == nil || !s.pass.wake.Equal(lost.Add(doubtFor)) {
+		t.Fatalf("while it is in doubt the pass ends in %v, with %v sent, and is repeated at %s", err, s.pass.record.adopting, s.pass.wake)
+	}
+	s.time.SetTime(lost.Add(doubtFor))
+	if err := s.again(t.Context()); err == nil || s.pass.record.adopting != nil {
+		t.Fatalf("afterwards the pass ends in %v, with %v sent", err, s.pass.record.adopting)
+	}
+	s.refusal = nil
+	if err := s.again(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.taken(t); len(got) != 1 || got[0] != "second" {
+		t.Errorf("the claim has %v, want the second one", got)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,50 +94,52 @@ func (c change) ratchet(t *testing.T, j *Judge, was, now map[string]any) (brough
 	return count(in), count(before)
 }
 
-// try holds a judge to what the change says.
-func (c change) try(t *testing.T, j *Judge) {
+// faults are what a judge does otherwise than the change says.
+func (c change) faults(t *testing.T, j *Judge) (faults []string) {
 	t.Helper()
 	was := c.object(c.Was, c.Metadata)
 	if brought, tolerated := c.ratchet(t, j, was, was); brought > 0 || (tolerated == 0) != (c.Silent != "") {
-		t.Errorf("%d findings are brought in and %d tolerated where nothing changes", brought, tolerated)
+		faults = append(faults, fmt.Sprintf("%d findings are brought in and %d tolerated where nothing changes", brought, tolerated))
 	}
 	for i, spec := range c.Worse {
 		if brought, _ := c.ratchet(t, j, was, c.object(spec, c.Metadata)); brought == 0 {
-			t.Errorf("worse %d is not brought in", i)
+			faults = append(faults, fmt.Sprintf("worse %d is not brought in", i))
 		}
 	}
 	for i, metadata := range c.WorseMetadata {
 		if brought, _ := c.ratchet(t, j, was, c.object(c.Was, metadata)); brought == 0 {
-			t.Errorf("worse metadata %d is not brought in", i)
+			faults = append(faults, fmt.Sprintf("worse metadata %d is not brought in", i))
 		}
 	}
 	for i, spec := range c.NoWorse {
 		if brought, tolerated := c.ratchet(t, j, was, c.object(spec, c.Metadata)); brought > 0 || tolerated == 0 {
-			t.Errorf("of no worse %d, %d findings are brought in and %d tolerated", i, brought, tolerated)
+			faults = append(faults, fmt.Sprintf("of no worse %d, %d findings are brought in and %d tolerated", i, brought, tolerated))
 		}
 	}
+	return faults
+}
+
+// everyRule is the configuration of every rule that can be configured.
+func everyRule(catalogue []engine.RuleInfo, parameters map[string]map[string]any) engine.Configuration {
+	rules := map[string]engine.RuleConfig{}
+	for _, info := range catalogue {
+		if !info.Floor && !engine.IsNative(info.ID) && !strings.HasPrefix(info.ID, "pss-") {
+			rules[info.ID] = engine.RuleConfig{Enforcement: engine.Deny, Parameters: parameters[info.ID]}
+		}
+	}
+	return engine.Configuration{Rules: rules}
 }
 
 // everything is a judge with every rule on, in a tier that has ceilings.
 func everything(t *testing.T, parameters map[string]map[string]any) *Judge {
 	t.Helper()
 	j := judgeOf(library(t), "open")
-	modules, err := policies.Library()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules := map[string]engine.RuleConfig{}
-	for _, info := range j.Engine.Catalogue() {
-		if !info.Floor && !engine.IsNative(info.ID) && !strings.HasPrefix(info.ID, "pss-") {
-			rules[info.ID] = engine.RuleConfig{Enforcement: engine.Deny, Parameters: parameters[info.ID]}
-		}
-	}
+	configuration := everyRule(j.Engine.Catalogue(), parameters)
+	var err error
 	if j.Engine, err = engine.New(engine.WithInventory(nothing{})); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := j.Engine.Load(t.Context(), modules, engine.Configuration{Rules: rules}); err != nil || len(report.Broken) > 0 {
-		t.Fatal(err, report.Broken)
-	}
+	load(t, j.Engine, modules(t), configuration)
 	tier := config.Tier{
 		Creates: []string{engine.KindSandbox, engine.KindSandboxTemplate, engine.KindSandboxWarmPool, engine.KindSandboxClaim},
 		Egress:  config.TierEgress{Profile: "none"}, ServiceAccounts: []string{"agent"}, PodSecurity: config.PodSecurity{Deny: "restricted", Version: "latest"}, Hardening: config.Hardening{Token: config.Require},
@@ -153,8 +158,24 @@ func (nothing) List(context.Context, engine.Data, string) (map[string]any, error
 	return map[string]any{}, nil
 }
 
-// An update brings in what is worse than before, and may leave, lessen and mend what was wrong.
-func TestNothingWorseIsExcusedByWhatWasWrongBefore(t *testing.T) {
+func modules(t *testing.T) []engine.Module {
+	t.Helper()
+	all, err := policies.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func load(t *testing.T, rules *engine.Engine, modules []engine.Module, configuration engine.Configuration) {
+	t.Helper()
+	if report, err := rules.Load(t.Context(), modules, configuration); err != nil || len(report.Broken) > 0 {
+		t.Fatal(err, report.Broken)
+	}
+}
+
+func readChanges(t *testing.T) changes {
+	t.Helper()
 	content, err := os.ReadFile("testdata/changes.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -163,15 +184,54 @@ func TestNothingWorseIsExcusedByWhatWasWrongBefore(t *testing.T) {
 	if err := yaml.UnmarshalStrict(content, &all); err != nil {
 		t.Fatal(err)
 	}
+	return all
+}
+
+// An update brings in what is worse than before, and may leave, lessen and mend what was wrong.
+func TestNothingWorseIsExcusedByWhatWasWrongBefore(t *testing.T) {
+	all := readChanges(t)
 	j := everything(t, all.Parameters)
 	tried := sets.KeySet(all.Single)
 	for i, c := range all.Changes {
 		tried.Insert(c.Rule)
-		t.Run(fmt.Sprintf("%d %s", i, c.Rule), func(t *testing.T) { c.try(t, j) })
+		t.Run(fmt.Sprintf("%d %s", i, c.Rule), func(t *testing.T) {
+			for _, fault := range c.faults(t, j) {
+				t.Error(fault)
+			}
+		})
 	}
 	for _, info := range j.Engine.Catalogue() {
 		if !tried.Has(info.ID) && !engine.IsNative(info.ID) {
 			t.Errorf("no change is tried under the rule %s", info.ID)
 		}
+	}
+}
+
+// compared is a line that says what a finding is about, or how much of it there is.
+var compared = regexp.MustCompile(`(?m)^\t+"(?:content|amount)": .*,\n`)
+
+// Without what a finding is about, some change is judged otherwise: there is nothing that nobody needs.
+func TestEverythingThatUpdatesAreComparedByIsNeeded(t *testing.T) {
+	all := readChanges(t)
+	j := everything(t, all.Parameters)
+	configuration := everyRule(j.Engine.Catalogue(), all.Parameters)
+	library, left := modules(t), 0
+	for i, module := range library {
+		rule, _, _ := strings.Cut(path.Base(module.Name), ".")
+		for _, line := range compared.FindAllIndex(module.Content, -1) {
+			left++
+			changed := slices.Clone(library)
+			changed[i].Content = slices.Concat(module.Content[:line[0]], module.Content[line[1]:])
+			if report, err := j.Engine.Load(t.Context(), changed, configuration); err != nil || len(report.Broken) > 0 {
+				continue // It does not even compile: what only the line uses is not used.
+			}
+			noticed := slices.ContainsFunc(all.Changes, func(c change) bool { return c.Rule == rule && len(c.faults(t, j)) > 0 })
+			if !noticed {
+				t.Errorf("%s: no change is judged otherwise without %s", module.Name, strings.TrimSpace(string(module.Content[line[0]:line[1]])))
+			}
+		}
+	}
+	if left < 50 {
+		t.Errorf("%d lines were left out: too few to prove much", left)
 	}
 }

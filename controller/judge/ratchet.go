@@ -4,6 +4,7 @@
 package judge
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,9 +37,8 @@ func (c Change) excuses(f engine.Finding) bool {
 // smaller, whatever the value. Each old finding excuses one new one only. The failure of a
 // rule is no finding about the object, and what is not listed is nobody's, so they excuse
 // nothing once the spec changed. Neither does a tier that nobody knows, unless the change is
-// only about the end. A rule that had no
-// time to judge what was before cannot have what it finds now count as new: that is late as
-// well.
+// only about the end. A rule that had no time to judge what was before cannot have what it
+// finds now count as new: that is late as well.
 func Ratchet(now, before Judgement, change Change) (brought, tolerated []engine.Finding) {
 	old, late := map[string][]engine.Finding{}, sets.New[string]()
 	for _, f := range before.Findings {
@@ -82,7 +82,7 @@ func excuse(old []engine.Finding, f engine.Finding) int {
 		if candidate.Amount < f.Amount || !contains(candidate.Content, f.Content) {
 			continue
 		}
-		if found < 0 || candidate.Amount < old[found].Amount || len(candidate.Content) < len(old[found].Content) {
+		if found < 0 || cmp.Or(cmp.Compare(candidate.Amount, old[found].Amount), cmp.Compare(len(candidate.Content), len(old[found].Content))) < 0 {
 			found = i
 		}
 	}

@@ -57,7 +57,10 @@ func TestRatchet(t *testing.T) {
 	}
 	failure := engine.Finding{Rule: "r", Failure: true, Enforcement: engine.Deny}
 	noTier := engine.Finding{Rule: validation.RuleTier, Failure: true, Enforcement: engine.Deny}
-	omitted := engine.Finding{Rule: "engine", Omits: 3, Enforcement: engine.Deny}
+	omits := func(count int) engine.Finding {
+		return engine.Finding{Rule: "engine", Omits: count, Amount: float64(count), Content: "Deny", Enforcement: engine.Deny}
+	}
+	omitted := omits(3)
 	cases := map[string]struct {
 		now, before []engine.Finding
 		change      Change
@@ -75,6 +78,9 @@ func TestRatchet(t *testing.T) {
 		"an old finding excuses a single new one":      {[]engine.Finding{finding("a[0]", "1"), finding("a[0]", "1")}, []engine.Finding{finding("a[0]", "1")}, ChangesSpec, 1, 0},
 		"a failure counts once the spec changes":       {[]engine.Finding{failure}, []engine.Finding{failure}, ChangesSpec, 1, 0},
 		"what is not listed counts once it changes":    {[]engine.Finding{omitted}, []engine.Finding{omitted}, ChangesSpec, 1, 0},
+		"it is tolerated while only the end does":      {[]engine.Finding{omits(3)}, []engine.Finding{omits(3)}, ChangesEnd, 0, 0},
+		"but not if there is more of it":               {[]engine.Finding{omits(4)}, []engine.Finding{omits(3)}, ChangesEnd, 1, 0},
+		"what is as it was is left no other's excuse":  {[]engine.Finding{content("a"), content("a c")}, []engine.Finding{content("a b d"), content("a c")}, ChangesSpec, 0, 0},
 		"a failure is tolerated while it does not":     {[]engine.Finding{failure}, []engine.Finding{failure}, ChangesNothing, 0, 0},
 		"a new failure counts without a change, too":   {[]engine.Finding{failure}, nil, ChangesNothing, 1, 0},
 		"an unknown tier counts once the spec changes": {[]engine.Finding{noTier}, []engine.Finding{noTier}, ChangesSpec, 1, 0},

@@ -41,6 +41,7 @@ func (r *Rush) Busy() bool { return r.underway.Load() > 0 }
 // After calls a function once, after that time, or as soon afterwards as no claim is under
 // way: within most, and within Longest. What need not wait at all is called at once.
 func (r *Rush) After(wait, most time.Duration, call func()) {
+	wait = min(wait, most)
 	if wait <= 0 {
 		call()
 		return

@@ -36,15 +36,15 @@ func TestWhatNobodyWaitsForGoesAfterTheClaimsUnderWayAndWaitsASecondAtMost(t *te
 		// busy is until when a claim is under way.
 		busy, want time.Duration
 	}{
-		"when no claim is under way":         {wait: 100 * ms, most: rush.Longest, want: 100 * ms},
-		"when the last is served meanwhile":  {wait: 100 * ms, most: rush.Longest, busy: 99 * ms, want: 100 * ms},
-		"when claims are under way then":     {wait: 100 * ms, most: rush.Longest, busy: 250 * ms, want: 300 * ms},
-		"when they go on and on":             {wait: 150 * ms, most: rush.Longest, busy: time.Hour, want: time.Second},
-		"when they do and it may wait less":  {wait: 100 * ms, most: 430 * ms, busy: time.Hour, want: 430 * ms},
-		"when it may wait for more":          {wait: 100 * ms, most: time.Hour, busy: time.Hour, want: time.Second},
-		"when it waits a second in any case": {wait: time.Second, most: rush.Longest, busy: time.Hour, want: time.Second},
-		"when it waits for more in any case": {wait: 100 * ms, most: 50 * ms, busy: time.Hour, want: 100 * ms},
-		"when it need not wait at all":       {wait: 0, most: rush.Longest, busy: time.Hour, want: 0},
+		"when no claim is under way":          {wait: 100 * ms, most: rush.Longest, want: 100 * ms},
+		"when the last is served meanwhile":   {wait: 100 * ms, most: rush.Longest, busy: 99 * ms, want: 100 * ms},
+		"when claims are under way then":      {wait: 100 * ms, most: rush.Longest, busy: 250 * ms, want: 300 * ms},
+		"when they go on and on":              {wait: 150 * ms, most: rush.Longest, busy: time.Hour, want: time.Second},
+		"when they do and it may wait less":   {wait: 100 * ms, most: 430 * ms, busy: time.Hour, want: 430 * ms},
+		"when it may wait for more":           {wait: 100 * ms, most: time.Hour, busy: time.Hour, want: time.Second},
+		"when it waits a second in any case":  {wait: time.Second, most: rush.Longest, busy: time.Hour, want: time.Second},
+		"when it may wait for less than that": {wait: 100 * ms, most: 50 * ms, busy: time.Hour, want: 50 * ms},
+		"when it need not wait at all":        {wait: 0, most: rush.Longest, busy: time.Hour, want: 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

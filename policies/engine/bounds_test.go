@@ -38,7 +38,7 @@ func allocated(run func()) uint64 {
 // What one request costs grows with its length and not with the product of its lists. Both levels and all
 // rules judge.
 func TestACrowdedPodCostsWhatItsLengthCosts(t *testing.T) {
-	const most, growth = 128 << 20, 2.5
+	const most, growth = 100 << 20, 2.5
 	e := newEngine(t, engine.WithBudget(time.Minute, time.Second))
 	load(t, e, "")
 	cost := func(count int) uint64 {

@@ -130,7 +130,7 @@ func settle(findings []Finding) []Finding {
 	if len(findings) <= maxFindings {
 		return findings
 	}
-	findings = firstOfEachRule(findings)
+	firstOfEachRule(findings)
 	// Those that are not listed are counted for each enforcement: what refuses is not mixed with what does not.
 	groups := len(byEnforcement(findings[maxFindings-len(enforcements):]))
 	listed, rest := findings[:maxFindings-groups:maxFindings-groups], byEnforcement(findings[maxFindings-groups:])
@@ -157,17 +157,20 @@ func order(a, b Finding) int {
 	)
 }
 
-// firstOfEachRule puts one finding of each rule and enforcement before the others.
-func firstOfEachRule(sorted []Finding) []Finding {
-	var first, others []Finding
-	for i, f := range sorted {
+// firstOfEachRule puts one finding of each rule and enforcement before the others, in place: there may be very many.
+func firstOfEachRule(sorted []Finding) {
+	var first []Finding
+	rest := len(sorted)
+	for i, f := range slices.Backward(sorted) {
 		if i == 0 || sorted[i-1].Rule != f.Rule || sorted[i-1].Enforcement != f.Enforcement {
 			first = append(first, f)
-		} else {
-			others = append(others, f)
+			continue
 		}
+		rest--
+		sorted[rest] = f
 	}
-	return append(first, others...)
+	slices.Reverse(first)
+	copy(sorted, first)
 }
 
 func byEnforcement(findings []Finding) map[Enforcement]int {

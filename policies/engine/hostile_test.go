@@ -43,6 +43,7 @@ func TestARuleCannotMakeMuchOfLittle(t *testing.T) {
 		"a text with matches changed":      doubling(10, `"aaaaaaaaaa"`, `regex.replace(#, "a", "aaaaaaaaaa")`),
 		"a number padded":                  doubling(1, `"%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d%0999999d"`, `sprintf(#, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1])`),
 		"an array joined with itself":      doubling(40, `[1, 2, 3]`, `array.concat(#, #)`),
+		"an object united with itself":     doubling(40, `{"a": 1}`, `object.union_n([#, {sprintf("%v", [#]): #}])`),
 		"a text encoded again and again":   doubling(40, `"0123456789"`, `hex.encode(#)`),
 		"a number squared":                 doubling(40, `12345678901234567890`, `# * #`),
 		"a product":                        doubling(40, `12345678901234567890`, `product([#, #])`),

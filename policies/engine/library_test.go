@@ -28,7 +28,7 @@ func TestLibraryJudgesSandboxes(t *testing.T) {
 			changes: []string{"volumes: [{name: host, hostPath: {path: /etc}}]"},
 			want: []brief{
 				{"hostpath", "Deny", "spec.podTemplate.spec.volumes[0].hostPath", "/etc"},
-				{"pss-baseline", "Deny", "spec.podTemplate.spec.volumes[0].hostPath", ""},
+				{"pss-baseline", "Deny", "spec.podTemplate.spec.volumes[0].hostPath", "hostPath"},
 			},
 		},
 		"An image of a foreign registry is denied": {

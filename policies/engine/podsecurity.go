@@ -194,7 +194,8 @@ func (p *podSecurity) evaluate(ctx context.Context, in Input, demands []demand) 
 func (p *podSecurity) finding(v violation) Finding {
 	info, content := p.info(v.rule), ""
 	if strings.HasPrefix(v.value, "{") && !strings.Contains(v.field, ".securityContext.") {
-		v.value, content = "", digestOf(v.value) // Options of a volume, or variables, may be secrets.
+		// Options of a volume, or variables, may be secrets: the type of the volume, or which container, says enough.
+		v.value, content = v.field[strings.LastIndexByte(v.field, '.')+1:], digestOf(v.value)
 	}
 	return Finding{
 		Rule: v.rule, Severity: info.Severity, Enforcement: v.enforcement, Field: v.field, Value: v.value,

@@ -53,10 +53,10 @@ func TestPodSecurityNamesTheFieldOfEachCheck(t *testing.T) {
 		"Host namespaces": {[]string{"hostIPC: true", "hostPID: false"}, baseline(base+".hostIPC", "true")},
 		"Host path": {
 			[]string{"volumes: [{name: a, emptyDir: {}}, {name: b, hostPath: {path: /}}]"},
-			baseline(base+".volumes[1].hostPath", ""),
+			baseline(base+".volumes[1].hostPath", "hostPath"),
 		},
 		"Host path behind another source": {
-			[]string{"volumes: [{name: b, configMap: {name: a}, hostPath: {path: /}}]"}, baseline(base+".volumes[0].hostPath", ""),
+			[]string{"volumes: [{name: b, configMap: {name: a}, hostPath: {path: /}}]"}, baseline(base+".volumes[0].hostPath", "hostPath"),
 		},
 		"Host port": {[]string{container("ports: [{containerPort: 1, hostPort: 2}]")}, baseline(main+".ports[0].hostPort", "2")},
 		"Capabilities": {
@@ -159,11 +159,11 @@ func TestPodSecurityRestricted(t *testing.T) {
 		},
 		"A volume type": {
 			changes: []string{hardened, "volumes: [{name: a, nfs: {server: a, path: /}}]"},
-			want:    []brief{restricted(base+".volumes[0].nfs", "")},
+			want:    []brief{restricted(base+".volumes[0].nfs", "nfs")},
 		},
 		"A hostPath is reported once": {
 			changes: []string{hardened, "volumes: [{name: a, hostPath: {path: /}}]"},
-			want:    []brief{{engine.RulePSSBaseline, "Deny", base + ".volumes[0].hostPath", ""}},
+			want:    []brief{{engine.RulePSSBaseline, "Deny", base + ".volumes[0].hostPath", "hostPath"}},
 		},
 		"Windows does not switch checks off": {
 			changes: []string{
@@ -188,7 +188,7 @@ func TestPodSecurityRestricted(t *testing.T) {
 		},
 		"Two sources of a volume": {
 			changes: []string{hardened, "volumes: [{name: b, configMap: {name: a}, hostPath: {path: /}}]"},
-			want:    []brief{{engine.RulePSSBaseline, "Deny", base + ".volumes[0].hostPath", ""}},
+			want:    []brief{{engine.RulePSSBaseline, "Deny", base + ".volumes[0].hostPath", "hostPath"}},
 		},
 		"runAsNonRoot false for the Pod": {
 			changes: []string{hardened, "securityContext: {runAsNonRoot: false}"},

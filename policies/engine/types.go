@@ -84,8 +84,8 @@ type Finding struct {
 	// value is all. Nobody is shown what it stands for: it tells the finding from those that the object had before an
 	// update, of which it may only lose parts.
 	Content string `json:"-"`
-	// Amount is how much too much there is of something, in whatever unit: an update may bring a smaller one. It is
-	// zero for a finding that is about no amount.
+	// Amount is how much there is of something that is too much, in whatever unit: an update may bring a smaller one.
+	// It is zero for a finding that is about no amount.
 	Amount float64 `json:"-"`
 	// Omits is how many findings this one stands for, because there were too many to list.
 	Omits int `json:"omits,omitempty"`

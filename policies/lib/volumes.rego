@@ -34,9 +34,9 @@ label(volume) := sprintf("volume %q", [name]) if {
 # description: >-
 #   All that a volume opens, as a set that grows with it: what its source is, who has which part of it, who may write to
 #   that, and who has what is mounted within it later. Names of containers stand for them.
-opened(volume, source) := union({{without_mode(source)}, written_by_anybody(source), object.keys(object.get(mounted, volume_name(volume), {}))})
-
-volume_name(volume) := values.string_at(volume, ["name"])
+opened(volume, source) := opened_by(source) | object.keys(users) if {
+	users := mounted[volume.name]
+} else := opened_by(source)
 
 # For all volumes at once: to look for each among all mounts takes the product of both.
 mounted := object.union_n([{name: {part: null}} |
@@ -47,13 +47,11 @@ mounted := object.union_n([{name: {part: null}} |
 	some part in parts(values.string_at(container, ["name"]), mount)
 ])
 
-without_mode(source) := object.remove(source, ["readOnly"]) if {
-	is_object(source)
-} else := source
-
-written_by_anybody(source) := set() if {
+opened_by(source) := {object.remove(source, ["readOnly"])} if {
 	source.readOnly == true
-} else := {"for writing"}
+} else := {object.remove(source, ["readOnly"]), "for writing"} if {
+	is_object(source)
+} else := {source, "for writing"}
 
 parts(container, mount) := {[container, where, way] | some way in ways(mount)} if {
 	where := object.filter(mount, ["subPath", "subPathExpr"])

@@ -17,7 +17,6 @@
 package policies.library.mount_propagation
 
 import data.lib.containers
-import data.lib.values
 
 deny contains finding if {
 	some path, container in containers.by_path
@@ -27,7 +26,6 @@ deny contains finding if {
 		"message": sprintf("what %s mounts appears on the node", [containers.label(container)]),
 		"field": sprintf("%s.volumeMounts[%v].mountPropagation", [path, index]),
 		"value": value,
-		"content": values.given_or(container.volumeMounts[index], ["name"], ""),
 	}
 }
 

@@ -52,7 +52,6 @@ deny contains finding if {
 		"message": sprintf("the volumes together are larger than %s", [given.maxTotal]),
 		"field": volumes.templates_field,
 		"value": quantities.text(sizes.of_pod.requested),
-		"content": "sum",
 		"amount": sizes.of_pod.requested,
 	}
 }

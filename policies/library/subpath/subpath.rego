@@ -35,7 +35,6 @@ deny contains finding if {
 		"message": sprintf("%s %s", [containers.label(container), fault]),
 		"field": sprintf("%s.volumeMounts[%v].%s", [path, index, name]),
 		"value": written,
-		"content": values.given_or(mount, ["name"], ""),
 	}
 }
 

@@ -50,17 +50,16 @@ func (e *Engine) decide(ctx context.Context, in Input) Decision {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.budget)
 	defer cancel()
+	findings := append(s.brokenFindings(in), s.ofNative(in)...)
+	pssFindings, pssRules := e.podSecurity(ctx, s.pss, in)
+	findings = append(findings, pssFindings...)
 	v, err := s.variantOf(in.Namespace)
 	if err != nil {
 		d.Findings = []Finding{engineFailure(err.Error(), "")}
 		return d
 	}
-	podSecurity := e.podSecurity(ctx, s.pss, in)
-	findings, validity := e.judge(ctx, p, v, in)
-	pssFindings, pssRules := podSecurity()
-	findings = append(findings, pssFindings...)
-	findings = append(findings, s.brokenFindings(in)...)
-	findings = append(findings, s.ofNative(in)...)
+	found, validity := e.judge(ctx, p, v, in)
+	findings = append(findings, found...)
 	validity.Until = s.exempt(findings, in)
 	d.Findings, d.Validity = settle(findings), validity
 	d.Evaluated = append(s.evaluatedNatives(), pssRules...)
@@ -73,30 +72,14 @@ func (e *Engine) decide(ctx context.Context, in Input) Decision {
 	return d
 }
 
-// podSecurity begins to judge by the Pod Security Standards, beside the rules and within the same limits. It returns a
-// function that waits for the answer.
-func (e *Engine) podSecurity(ctx context.Context, p *podSecurity, in Input) (answer func() ([]Finding, []string)) {
-	var findings []Finding
-	var rules []string
-	demands := p.demands(in)
-	if len(demands) == 0 {
-		return func() ([]Finding, []string) { return nil, nil }
+// podSecurity judges by the Pod Security Standards, within the same limits as the rules.
+func (e *Engine) podSecurity(ctx context.Context, p *podSecurity, in Input) ([]Finding, []string) {
+	leave, err := e.enter(ctx)
+	if err != nil {
+		return []Finding{p.late(err)}, podSecurityRules
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		leave, err := e.enter(ctx)
-		if err != nil {
-			findings, rules = []Finding{p.late(err)}, podSecurityRules
-			return
-		}
-		defer leave()
-		findings, rules = p.evaluate(ctx, in, demands)
-	}()
-	return func() ([]Finding, []string) {
-		<-done
-		return findings, rules
-	}
+	defer leave()
+	return p.evaluate(ctx, in)
 }
 
 // enter waits for a place among the evaluations at the same time.

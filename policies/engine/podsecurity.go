@@ -77,9 +77,6 @@ type demand struct {
 // version. None of them weakens another. The configuration's own defaults count only where there
 // is no tier: what a tier tolerates, it decides.
 func (p *podSecurity) demands(in Input) []demand {
-	if in.Pod == nil && (in.Kind == KindSandboxWarmPool || in.Kind == KindSandboxClaim) {
-		return nil // There is no Pod to judge.
-	}
 	tier := objectAt(in.Tier, "podSecurity")
 	version := parseVersion(tier["version"])
 	var found []demand
@@ -154,9 +151,16 @@ func (v violation) key() string {
 	return v.check + "\x00" + v.field
 }
 
-// evaluate returns the findings, and the ids of the rules that judged the object. A check that runs when the context
-// ends is a finding that refuses.
-func (p *podSecurity) evaluate(ctx context.Context, in Input, demands []demand) (findings []Finding, rules []string) {
+// evaluate returns the findings, and the ids of the rules that judged the object. Without a Pod
+// there is nothing to judge. A check that runs when the context ends is a finding that refuses.
+func (p *podSecurity) evaluate(ctx context.Context, in Input) (findings []Finding, rules []string) {
+	demands := p.demands(in)
+	if in.Pod == nil && (in.Kind == KindSandboxWarmPool || in.Kind == KindSandboxClaim) {
+		demands = nil
+	}
+	if len(demands) == 0 {
+		return nil, nil
+	}
 	for _, id := range podSecurityRules {
 		if slices.ContainsFunc(demands, func(d demand) bool {
 			return id == RulePSSBaseline || d.level == podsecurityapi.LevelRestricted

@@ -51,10 +51,10 @@ func Excesses(results []Result) []error {
 	return found
 }
 
-// Overspent says so when the claims cost more writes than they may, on a machine of any speed.
+// Overspent says so when the claims cost more writes than they may, on a machine of any speed, and which they were.
 func (r *Result) Overspent() error {
 	if writes, claims := r.writes(), len(r.Latencies); writes > perCycle*claims {
-		return fmt.Errorf("%s: %d claims cost %d writes, which is more than %d each", r.Load, claims, writes, perCycle)
+		return fmt.Errorf("%s: %d claims cost %d writes, which is more than %d each:\n%s", r.Load, claims, writes, perCycle, Breakdown(r))
 	}
 	return nil
 }

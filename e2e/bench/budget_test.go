@@ -22,7 +22,8 @@ func TestExcesses(t *testing.T) {
 		want    []string
 	}{
 		"as it should be": {[]Result{result(2, time.Second, 18, 2), result(10, 6*time.Second, 18, 10)}, nil},
-		"a write more":    {[]Result{result(0, time.Second, 19, 2)}, []string{"it: 2 claims cost 19 writes, which is more than 9 each"}},
+		"a write more": {[]Result{result(0, time.Second, 19, 2)}, []string{"it: 2 claims cost 19 writes, which is more than 9 each:\n" +
+			"| write | a cycle |\n|---|---|\n| create pods | 1.00 |\n| patch pods | 8.50 |\n"}},
 		"claims that queue up": {
 			[]Result{result(10, time.Second, 18, 11)}, []string{"it: 11 claims waited at once, which is more than come in a second"},
 		},

@@ -38,9 +38,8 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope) error {
 		r.annotateLater(s, left)
 		return nil
 	}
-	err := patch.Same(ctx, r.client, claim, s.claim, fieldOwner)
-	if patch.IgnoreGone(err) != nil {
-		return fmt.Errorf("write annotations: %w", err)
+	if err := patch.Same(ctx, r.client, claim, s.claim, fieldOwner); err != nil {
+		return r.forgiveGone(s, fmt.Errorf("write annotations: %w", err))
 	}
 	return nil
 }

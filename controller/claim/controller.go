@@ -19,6 +19,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
@@ -123,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // pass is one pass over a claim that stays.
 func (r *Reconciler) pass(ctx context.Context, claim *extensionsv1beta1.SandboxClaim) error {
 	s, err := r.gather(ctx, claim)
-	if err != nil {
+	if err != nil || s.now.Before(s.record.goneUntil()) {
 		return err
 	}
 	for _, run := range r.phases(s) {
@@ -225,5 +226,15 @@ func (r *Reconciler) forgive(s *scope, err error) error {
 		r.waker.After(s.key(), s.record.nextPause())
 		return nil
 	}
-	return client.IgnoreNotFound(err)
+	return r.forgiveGone(s, err)
+}
+
+// forgiveGone takes it lightly when the claim is gone, and remembers it.
+func (r *Reconciler) forgiveGone(s *scope, err error) error {
+	if patch.IgnoreGone(err) != nil {
+		return err
+	}
+	s.record.goneAt = r.clock.Now()
+	r.waker.After(s.key(), goneFor)
+	return nil
 }

@@ -38,6 +38,9 @@ type record struct {
 	creating bool
 	// lostAt is when the answer to a creation was lost last; zero when none was.
 	lostAt time.Time
+	// goneAt is when a write last learned that the claim is deleted, as the cache will soon
+	// say too.
+	goneAt time.Time
 	// tolerated is what was last told of metadata that stays as it is.
 	tolerated string
 	// pause is how long the claim was left alone after the last write that met another
@@ -50,6 +53,13 @@ func (r *record) nextPause() time.Duration {
 	r.pause = min(max(firstPause, 2*r.pause), lastPause)
 	return r.pause
 }
+
+// goneFor is how long a claim is left alone after that: an apiserver that does not know
+// claims yet gives the same answer.
+const goneFor = 10 * time.Second
+
+// goneUntil says until when the claim counts as deleted, whatever the cache shows.
+func (r *record) goneUntil() time.Time { return r.goneAt.Add(goneFor) }
 
 // doubtFor is how long a write whose answer was lost may still be carried out: longer
 // than the apiserver works on one.

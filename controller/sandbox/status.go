@@ -17,11 +17,17 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // firstStatusWithin is how long after its Pod was made a Sandbox may be without a
 // status. A Pod that is ready sooner saves one write.
 const firstStatusWithin = time.Second
+
+// memberStatusWithin is the same for a member of a pool, of which its pool alone wants to
+// hear: Pods that start in a rush take longer, and each first status would compete with what
+// makes them ready.
+const memberStatusWithin = 5 * time.Second
 
 // desiredStatus is the status that the pass has come to.
 func desiredStatus(s *scope, clusterDomain string) agentsv1beta1.SandboxStatus {
@@ -72,6 +78,9 @@ func worthWriting(stored, desired agentsv1beta1.SandboxStatus) bool {
 // come before; false when it must be written now.
 func mayWait(s *scope, desired agentsv1beta1.SandboxStatus, podMade time.Time) (until time.Time, wait bool) {
 	until = podMade.Add(firstStatusWithin)
+	if relations.Pool(s.sandbox) != nil {
+		until = podMade.Add(memberStatusWithin)
+	}
 	ready := meta.FindStatusCondition(desired.Conditions, agentsv1beta1.ConditionReady)
 	wait = len(s.sandbox.Status.Conditions) == 0 &&
 		ready != nil && ready.Reason == agentsv1beta1.ReasonDependenciesNotReady &&

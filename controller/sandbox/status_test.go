@@ -97,12 +97,18 @@ func TestWorthWriting(t *testing.T) {
 func TestMayWait(t *testing.T) {
 	pending := having(makePod("box", inPhase(corev1.PodPending)))
 	storedReady := withCondition(agentsv1beta1.ConditionReady, metav1.ConditionFalse, "DependenciesNotReady", "", noon())
+	member := makeSandbox(controlledBy("SandboxWarmPool"))
 	cases := map[string]struct {
 		scope *scope
 		made  time.Time
 		want  bool
 	}{
-		"a Pod that was made just now":             {makeScope(makeSandbox(), pending), noon().Add(-time.Millisecond), true},
+		"a Pod that was made just now":       {makeScope(makeSandbox(), pending), noon().Add(-time.Millisecond), true},
+		"a member's Pod of five seconds ago": {makeScope(member, pending), noon().Add(-5 * time.Second), false},
+		"a member's Pod of a moment less":    {makeScope(member, pending), noon().Add(-5*time.Second + time.Millisecond), true},
+		"a claim's Pod of a second ago": {
+			makeScope(makeSandbox(controlledBy("SandboxClaim")), pending), noon().Add(-time.Second), false,
+		},
 		"a Pod that was made a second ago":         {makeScope(makeSandbox(), pending), noon().Add(-time.Second), false},
 		"a Pod that another process made":          {makeScope(makeSandbox(), pending), time.Time{}, false},
 		"a Sandbox that has a status":              {makeScope(makeSandbox(storedReady), pending), noon(), false},
@@ -119,8 +125,12 @@ func TestMayWait(t *testing.T) {
 			if got != tc.want {
 				t.Errorf("mayWait() = %t, want %t", got, tc.want)
 			}
-			if got && !until.Equal(tc.made.Add(time.Second)) {
-				t.Errorf("mayWait() until %s, want a second after %s", until, tc.made)
+			within := time.Second
+			if tc.scope.sandbox == member {
+				within = 5 * time.Second
+			}
+			if got && !until.Equal(tc.made.Add(within)) {
+				t.Errorf("mayWait() until %s, want %s after %s", until, within, tc.made)
 			}
 		})
 	}

@@ -14,9 +14,9 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 )
 
-// settledAfter tells a Sandbox that was never Ready, whose first status comes within
-// moments of its creation, from one that ceased to be.
-const settledAfter = 10 * time.Second
+// settledAfter tells a Sandbox that was never Ready, whose first status comes five seconds
+// after its Pod was made, from one that ceased to be.
+const settledAfter = 15 * time.Second
 
 // hold is why a member that is not Ready is kept: a new one would fare no better.
 type hold int

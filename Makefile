@@ -106,11 +106,16 @@ lint: $(BIN)/golangci-lint ## Run every linter over every module of ours
 	@cd .tools && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	@cd .tools/argocd && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 
+# All that there is at the top of the project.
+TOP_LEVEL := charts|controller|webhook|policies|cmd|e2e|go[.]mod|go[.]sum|Makefile|README[.]md|LICENSE|[.].*
+
 .PHONY: verify
 verify: ## Regenerate, lint, and fail if that changed anything
 	@$(MAKE) generate
 	@for m in $(GO_MODULES); do go -C $$m mod tidy -diff >/dev/null || { echo "verify: run 'go mod tidy' in $$m" >&2; exit 1; }; done
 	@$(MAKE) lint
+	@strays="$$(git ls-files | cut -d/ -f1 | sort -u | grep -vxE '$(TOP_LEVEL)')"; \
+		test -z "$$strays" || { echo "verify: these do not belong into the project:" >&2; echo "$$strays" >&2; exit 1; }
 	@test -z "$$(git status --porcelain)" || { echo "verify: these files differ from what is committed:" >&2; git status --porcelain >&2; exit 1; }
 
 ##@ Testing it

@@ -55,13 +55,16 @@ func (b *Beside) Table(version string) string {
 func ratio[T int | time.Duration](a, b T) float64 { return float64(a) / float64(max(1, b)) }
 
 // Misses are what ours is not better at: it serves each load in less time, in the middle and
-// at the 99th of 100, and no claim twice. A rate at which one of the two does not serve
+// at the 99th of 100, at the writes that it may cost, and no claim twice. A rate at which one of the two does not serve
 // every claim from the pool compares nothing.
 func (b *Beside) Misses() []error {
 	var misses []error
 	for i := range b.Ours {
 		original, ours := &b.Original[i], &b.Ours[i]
 		misses = append(misses, ours.Doubles...)
+		if err := ours.Overspent(); err != nil {
+			misses = append(misses, err)
+		}
 		for _, r := range []*Result{original, ours} {
 			if r.PerSecond > 0 && r.Adopted < len(r.Latencies) {
 				misses = append(misses, fmt.Errorf("%s: %d of %d claims had a Sandbox of the pool", r.Load, r.Adopted, len(r.Latencies)))

@@ -20,6 +20,8 @@ func TestMisses(t *testing.T) {
 	const ms = time.Millisecond
 	twice, cold := took(2, ms, ms), took(2, 5*ms, 10*ms)
 	twice.Doubles, cold.Adopted = []error{errors.New("claim a had 2 Sandboxes")}, 1
+	wasteful := took(2, 10*ms, 10*ms)
+	wasteful.Writes = map[string]int{"create pods": 19}
 	burstTwice := took(0, 30*ms, 30*ms)
 	burstTwice.Doubles, burstTwice.Adopted = []error{errors.New("claim b had 2 Sandboxes")}, 1
 	cases := map[string]struct {
@@ -31,8 +33,11 @@ func TestMisses(t *testing.T) {
 			"it: the p50 is 50ms, want less than the original's 50ms",
 			"it: the p99 is 100ms, want less than the original's 100ms",
 		}},
-		"slower in the middle":                           {took(2, 50*ms, 100*ms), took(2, 51*ms, 99*ms), []string{"it: the p50 is 51ms, want less than the original's 50ms"}},
-		"slower at the far end":                          {took(2, 50*ms, 100*ms), took(2, 10*ms, 101*ms), []string{"it: the p99 is 101ms, want less than the original's 100ms"}},
+		"slower in the middle":  {took(2, 50*ms, 100*ms), took(2, 51*ms, 99*ms), []string{"it: the p50 is 51ms, want less than the original's 50ms"}},
+		"slower at the far end": {took(2, 50*ms, 100*ms), took(2, 10*ms, 101*ms), []string{"it: the p99 is 101ms, want less than the original's 100ms"}},
+		"ours writes more than a cycle may cost": {took(2, 50*ms, 100*ms), wasteful, []string{
+			"it: 2 claims cost 19 writes, which is more than 9 each:\n| write | a cycle |\n|---|---|\n| create pods | 9.50 |\n",
+		}},
 		"ours serves a claim twice":                      {took(2, 50*ms, 100*ms), twice, []string{"claim a had 2 Sandboxes"}},
 		"the original does, and starts cold, in a burst": {burstTwice, took(0, 10*ms, 10*ms), nil},
 		"the original starts cold at a rate":             {cold, took(2, ms, ms), []string{"it: 1 of 2 claims had a Sandbox of the pool"}},

@@ -46,6 +46,7 @@ var equivalent = map[string]string{
 	"lib/quantities.rego:235: 0 becomes 1":                                    "no places are cut off by both definitions alike",
 	"lib/images.rego:42: 1 becomes 2":                                         "the grammar is anchored, so that there is one match at most",
 	"lib/quantities.rego:164: 1 becomes 2":                                    "the grammar is anchored, so that there is one match at most",
+	"lib/times.rego:14: 1 becomes 2":                                          "the grammar is anchored, so that there is one match at most",
 	"lib/quantities.rego:241: \"0\" becomes \"0~\"":                           "no digits have a ~ at an end",
 	"lib/sizes.rego:39: gt(of_pod.env, most) becomes >=":                      "it only saves to look at each container, which has to be above",
 }

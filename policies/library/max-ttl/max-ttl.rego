@@ -22,6 +22,7 @@
 package policies.library.max_ttl
 
 import data.lib.pods
+import data.lib.times
 import data.lib.values
 
 deny contains finding if {
@@ -37,7 +38,7 @@ deny contains finding if {
 }
 
 found(field, end) := {
-	"message": sprintf("it ends more than %d hours after it began", [hours]),
+	"message": sprintf("it does not end within %d hours after it began", [hours]),
 	"field": field,
 	"value": end,
 }
@@ -46,24 +47,35 @@ put_off(end, path) if {
 	end != null
 	end != values.given_or(old, path, null)
 	not in_time(end)
-	not earlier(end, path)
+	not no_later(end, path)
 }
 
-# What already ended too late may end earlier.
-earlier(end, path) if time.parse_rfc3339_ns(end) <= time.parse_rfc3339_ns(values.given(old, path))
+# What is to end at once may, however old it is. The time is read last, since what rests on it is judged again and again.
+in_time(end) if {
+	times.seconds(end) <= begun + (hours * 3600)
+} else if {
+	times.seconds(end) <= now
+}
+
+# What ended too late may end earlier, and what never ended at any time.
+no_later(end, path) if {
+	input.old_object
+	at := times.seconds(end)
+	not later(at, path)
+}
+
+later(at, path) if at > times.seconds(values.given(old, path))
 
 default old := {}
 
 old := input.old_object
 
-in_time(end) if time.parse_rfc3339_ns(end) <= begun + ((hours * 3600) * 1000000000)
+now := times.seconds(input.now)
 
 # A new object has no creation time yet.
-begun := time.parse_rfc3339_ns(created) if {
-	created := object.get(input.object, ["metadata", "creationTimestamp"], "")
-	is_string(created)
-	created != ""
-} else := time.parse_rfc3339_ns(input.now)
+begun := at if {
+	at := times.seconds(values.given(input.object, ["metadata", "creationTimestamp"]))
+} else := now
 
 default hours := 720
 

@@ -62,7 +62,8 @@ func TestLifetime(t *testing.T) {
 		return []string{`tier-lifetime: ` + field + ` (` + value + `): tier "standard" ends everything at most 24h0m0s after it began` + more + `. Fix: Set it to ` + latest + ` or earlier.`}
 	}
 	const own, noon, six = "spec.shutdownTime", "2026-11-30T12:00:00Z", "2026-11-30T06:00:00Z"
-	old := sandbox(", "+created, "")
+	old, ended := sandbox(", "+created, ""), sandbox(", "+created, ends("2026-11-30T05:00:00Z"))
+	ancient := func(end string) string { return sandbox(`, "creationTimestamp": "2026-10-01T00:00:00Z"`, end) }
 	owned := `, "ownerReferences": [{"apiVersion": "extensions.agents.x-k8s.io/v1beta1", "kind": "SandboxClaim", "name": "c", "controller": true}]`
 	cases := map[string]struct {
 		in   validation.Input
@@ -77,16 +78,21 @@ func TestLifetime(t *testing.T) {
 			with(creation("Sandbox", sandbox(`, "creationTimestamp": "2027-11-29T06:00:00Z"`, ends("2027-01-01T00:00:00Z"))), day),
 			refused(own, "2027-01-01T00:00:00Z", "", noon),
 		},
-		"an end that is put off within the time": {with(update("Sandbox", old, sandbox(", "+created, ends(six))), day), nil},
-		"an end that is put off beyond it":       {with(update("Sandbox", old, sandbox(", "+created, ends(noon))), day), refused(own, noon, "", six)},
+		"an end that is put off within the time": {with(update("Sandbox", ended, sandbox(", "+created, ends(six))), day), nil},
+		"an end that is put off beyond it":       {with(update("Sandbox", ended, sandbox(", "+created, ends(noon))), day), refused(own, noon, "", six)},
+		"an end that is taken away":              {with(update("Sandbox", ended, old), day), refused(own, "", ", so an end has to be set", six)},
 		"an end long after the tier's, moved closer": {with(update("Sandbox", sandbox(", "+created, ends("2027-01-01T00:00:00Z")),
 			sandbox(", "+created, ends("2026-12-31T00:00:00Z"))), day), nil},
 		"and moved on again": {with(update("Sandbox", sandbox(", "+created, ends("2027-01-01T00:00:00Z")),
 			sandbox(", "+created, ends("2027-01-01T00:00:01Z"))), day), refused(own, "2027-01-01T00:00:01Z", "", six)},
-		"an old one that is to end at once": {with(update("Sandbox", sandbox(`, "creationTimestamp": "2026-10-01T00:00:00Z"`, ""),
-			sandbox(`, "creationTimestamp": "2026-10-01T00:00:00Z"`, ends("2026-11-29T12:00:00Z"))), day), nil},
-		"and one that is to end soon": {with(update("Sandbox", sandbox(`, "creationTimestamp": "2026-10-01T00:00:00Z"`, ""),
-			sandbox(`, "creationTimestamp": "2026-10-01T00:00:00Z"`, ends("2026-11-29T12:00:01Z"))), day), refused(own, "2026-11-29T12:00:01Z", "", "2026-10-02T00:00:00Z")},
+		"an old one that is to end at once": {with(update("Sandbox", ancient(ends("2026-11-29T11:00:00Z")), ancient(ends("2026-11-29T12:00:00Z"))), day), nil},
+		"and one that had ended and is to end soon": {with(update("Sandbox", ancient(ends("2026-11-29T11:00:00Z")), ancient(ends("2026-11-29T12:00:01Z"))), day),
+			refused(own, "2026-11-29T12:00:01Z", "", "2026-10-02T00:00:00Z")},
+		"one without an end that is to end soon":       {with(update("Sandbox", ancient(""), ancient(ends("2026-11-29T13:00:00Z"))), day), nil},
+		"or ever":                                      {with(update("Sandbox", ancient(""), ancient(ends("9999-12-31T00:00:00Z"))), day), nil},
+		"or ends when nobody can read":                 {with(update("Sandbox", ancient(ends("soon")), ancient(ends("2026-11-30T12:00:00Z"))), day), nil},
+		"one without an end that stays as it is":       {with(update("Sandbox", ancient(""), ancient("")), day), refused(own, "", ", so an end has to be set", "2026-10-02T00:00:00Z")},
+		"one without an end that is to end at no time": {with(update("Sandbox", ancient(""), ancient(ends("soon"))), day), refused(own, "soon", "", "2026-10-02T00:00:00Z")},
 		"an old one judged as if it were new, as audit does": {
 			with(creation("Sandbox", sandbox(", "+created, ends(noon))), func(in *validation.Input) { day(in); in.OldObject = in.Object }), refused(own, noon, "", six),
 		},
@@ -97,10 +103,11 @@ func TestLifetime(t *testing.T) {
 		"a Sandbox that a controller makes":          {with(creation("Sandbox", sandbox("", "")), func(in *validation.Input) { day(in); in.Controller = true }), nil},
 		"the Sandbox of a claim, which ends with it": {with(update("Sandbox", sandbox(", "+created+owned, ""), sandbox(", "+created+owned, "")), day), nil},
 		"the Sandbox of a claim put off": {
-			with(update("Sandbox", sandbox(", "+created+owned, ""), sandbox(", "+created+owned, ends(noon))), day), refused(own, noon, "", six),
+			with(update("Sandbox", sandbox(", "+created+owned, ends(six)), sandbox(", "+created+owned, ends(noon))), day), refused(own, noon, "", six),
 		},
-		"a template, which does not live": {with(creation("SandboxTemplate", `{"metadata": {"name": "x"}}`), day), nil},
-		"a tier without a longest":        {creation("Sandbox", sandbox("", "")), nil},
+		"the Sandbox of a claim that is to end by itself": {with(update("Sandbox", sandbox(", "+created+owned, ""), sandbox(", "+created+owned, ends(noon))), day), nil},
+		"a template, which does not live":                 {with(creation("SandboxTemplate", `{"metadata": {"name": "x"}}`), day), nil},
+		"a tier without a longest":                        {creation("Sandbox", sandbox("", "")), nil},
 	}
 	check(t, cases)
 }

@@ -46,10 +46,11 @@ func checkLifetime(in Input) []Fault {
 	}}
 }
 
-// shortens says whether an update moves the end of the object closer, or leaves it.
+// shortens says whether an update moves the end of the object closer, or leaves it. What never
+// ended, or when nobody can read, ends earlier at any time.
 func (in Input) shortens(path []string, end time.Time) bool {
 	before, err := time.Parse(time.RFC3339, textAt(in.OldObject, path...))
-	return err == nil && in.Operation == operationUpdate && !end.After(before)
+	return in.Operation == operationUpdate && (err != nil || !end.After(before))
 }
 
 // begun is when the object was created, as the stored one says: what a new one says of

@@ -79,7 +79,7 @@ func withPools(e *environment) {
 		claims := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test"), &e.claims, claim.Settings{
 			Current: platform, ConcurrentWorkers: 8, ColdStartAfter: patience, Verdicts: e.witness,
 		})
-		return errors.Join(pods.SetupWithManager(ctx, mgr), templates.SetupWithManager(ctx, mgr), pools.SetupWithManager(ctx, mgr), claims.SetupWithManager(mgr))
+		return errors.Join(pods.SetupWithManager(ctx, mgr), templates.SetupWithManager(ctx, mgr), pools.SetupWithManager(ctx, mgr), claims.SetupWithManager(ctx, mgr))
 	}
 }
 

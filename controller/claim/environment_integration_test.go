@@ -59,19 +59,20 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 		edit(e)
 	}
 	e.MakeNode(e.node)
-	e.reconciler, e.stop = e.launch()
+	e.reconciler, e.stop = e.launch(false)
 	return e
 }
 
-// launch starts a controller that works once no other of the namespace does.
-func (e *environment) launch() (reconciler *Reconciler, stop func()) {
+// launch starts a controller that works once no other of the namespace does, and waits for that
+// unless it is to stand by.
+func (e *environment) launch(standsBy bool) (reconciler *Reconciler, stop func()) {
 	e.Helper()
 	stop = e.Run(apiserver.Setup{
-		Add: func(_ context.Context, mgr ctrl.Manager) error {
+		Add: func(ctx context.Context, mgr ctrl.Manager) error {
 			reconciler = New(mgr.GetClient(), mgr.GetAPIReader(), e.Recorder(mgr), e.Clock, e.setting)
-			return reconciler.SetupWithManager(mgr)
+			return reconciler.SetupWithManager(ctx, mgr)
 		},
-		ByObject: CacheByObject(), Elected: "claims",
+		ByObject: CacheByObject(), Elected: "claims", StandsBy: standsBy,
 	})
 	return reconciler, stop
 }
@@ -80,17 +81,28 @@ func (e *environment) launch() (reconciler *Reconciler, stop func()) {
 func (e *environment) restart() {
 	e.Helper()
 	e.stop()
-	e.reconciler, e.stop = e.launch()
+	e.reconciler, e.stop = e.launch(false)
 }
 
 // standBy starts another controller, whose caches fill while the first one works.
 func (e *environment) standBy() (takeOver func()) {
 	e.Helper()
-	reconciler, stop := e.launch()
-	return func() {
-		e.stop()
-		e.reconciler, e.stop = reconciler, stop
-	}
+	reconciler, stop := e.launch(true)
+	return func() { e.handOverTo(reconciler, stop) }
+}
+
+// handOverTo ends the controller and waits until one that stood by has taken the lead: one that
+// is started meanwhile might take it else.
+func (e *environment) handOverTo(heir *Reconciler, stop func()) {
+	e.Helper()
+	e.stop()
+	e.reconciler, e.stop = heir, stop
+	e.Eventually("the replica that stood by leads", func() error {
+		if !heir.waker.Started() {
+			return errors.New("it does not")
+		}
+		return nil
+	})
 }
 
 // jump moves the controller's clock ahead and lets it look at the claim.

@@ -36,7 +36,7 @@ func TestThePolicyThatAnEarlyReleaseMadeForAClaimGoes(t *testing.T) {
 	earlier.Name, earlier.UID = "gone", "another-uid"
 	e.Create(policy("claim-network-policy", claim), policy("claim-extra", claim), policy("template-network-policy", nil),
 		policy("gone-network-policy", earlier))
-	e.reconciler, e.stop = e.launch()
+	e.reconciler, e.stop = e.launch(false)
 	e.Gone("claim-network-policy", &networkingv1.NetworkPolicy{})
 	e.says(saysReady)
 	for _, kept := range []string{"claim-extra", "template-network-policy", "gone-network-policy"} {

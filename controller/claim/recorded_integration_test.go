@@ -141,7 +141,7 @@ func TestAClaimThatIsBeingDeletedGetsNothing(t *testing.T) {
 	leaving := makeClaim("claim", func(c *extensionsv1beta1.SandboxClaim) { c.Finalizers = []string{"example.com/keep"} })
 	e.Create(leaving)
 	e.Delete(leaving)
-	e.reconciler, e.stop = e.launch()
+	e.reconciler, e.stop = e.launch(false)
 	stock.offers(1, 1)
 	e.jump("claim", 0)
 	e.Create(makeClaim("second"))

@@ -158,11 +158,8 @@ func (w *world) startPools() {
 // standBy starts the claim controller that is next.
 func (w *world) standBy() {
 	w.Helper()
-	heir, stop := w.launch()
-	w.heir, w.takeOver = heir, func() {
-		w.stop()
-		w.reconciler, w.stop = heir, stop
-	}
+	heir, stop := w.launch(true)
+	w.heir, w.takeOver = heir, func() { w.handOverTo(heir, stop) }
 }
 
 // turn is one sequence under one strategy. The strategy changes while nobody waits, and

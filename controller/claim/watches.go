@@ -40,11 +40,16 @@ const (
 )
 
 // SetupWithManager declares watches and metrics and registers the controller.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.metrics.register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("publish the metrics of claims: %w", err)
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
+	err := lookup.Hold(ctx, mgr.GetCache(), &extensionsv1beta1.SandboxClaim{}, &extensionsv1beta1.SandboxWarmPool{},
+		&extensionsv1beta1.SandboxTemplate{}, &agentsv1beta1.Sandbox{}, &corev1.Pod{}, &corev1.Node{}, &corev1.Namespace{})
+	if err != nil {
+		return err
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&extensionsv1beta1.SandboxClaim{}, builder.WithPredicates(byOthers())).
 		Watches(&agentsv1beta1.Sandbox{}, r.sandboxEvents()).

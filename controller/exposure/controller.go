@@ -70,12 +70,15 @@ func New(pods, policies client.Reader, recorder events.EventRecorder, registry p
 
 // EveryPolicy adds a cache of every NetworkPolicy to the manager: its own holds only those
 // that the controllers keep.
-func EveryPolicy(mgr ctrl.Manager) (cache.Cache, error) {
+func EveryPolicy(ctx context.Context, mgr ctrl.Manager) (cache.Cache, error) {
 	policies, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make a cache of NetworkPolicies: %w", err)
+	}
+	if err := lookup.Hold(ctx, policies, &networkingv1.NetworkPolicy{}); err != nil {
+		return nil, err
 	}
 	if err := mgr.Add(policies); err != nil {
 		return nil, fmt.Errorf("start a cache of NetworkPolicies: %w", err)

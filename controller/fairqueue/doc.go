@@ -16,6 +16,10 @@
 // claims: a claim that starts cold needs a pass over its Sandbox, and one that waits needs
 // one over its pool.
 //
+// 2026-11-30: No queue is filled while the replica stands by. Whatever came and went meanwhile
+// would stay in it, and stand before what is there when the replica takes the lead. The caches
+// are filled (lookup.Hold), so that the controllers find in moments what there is.
+//
 // 2026-11-30: A queue that is shut down gives out nothing more. The work queue beneath
 // would be emptied first, and whoever takes the lead would wait for that.
 package fairqueue

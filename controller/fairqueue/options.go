@@ -20,13 +20,13 @@ const (
 
 // Options are those of a controller with a fair queue and so many workers. An object
 // whose pass failed is looked at again after firstRetry, then after twice as long, and so
-// on up to a minute.
+// on up to a minute. Nothing comes into the queue of a replica that stands by, which would take
+// nothing out of it: when it takes the lead, it finds what there is then.
 func Options(workers int, firstRetry time.Duration) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
 		NewQueue:                New,
 		ReconciliationTimeout:   passTimeout,
-		EnableWarmup:            new(true),
 	}
 }

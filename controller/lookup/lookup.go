@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
@@ -35,6 +36,17 @@ type glancing struct{ client.Reader }
 // Get implements client.Reader.
 func (g glancing) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 	return g.Reader.Get(ctx, key, into, append(options, Glance)...)
+}
+
+// Hold has a cache hold kinds from its start on, so that a replica that stands by has them when
+// it takes the lead. It must run before the cache starts.
+func Hold(ctx context.Context, in cache.Cache, kinds ...client.Object) error {
+	for _, kind := range kinds {
+		if _, err := in.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("watch %T: %w", kind, err)
+		}
+	}
+	return nil
 }
 
 // ErrNoNamespace says that a namespace does not exist, as the apiserver says too.

@@ -45,7 +45,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err := r.publish(mgr); err != nil {
 		return err
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
+	err := lookup.Hold(ctx, mgr.GetCache(), &agentsv1beta1.Sandbox{}, &corev1.Pod{}, &corev1.Service{},
+		&corev1.PersistentVolumeClaim{}, &networkingv1.NetworkPolicy{}, &corev1.Namespace{})
+	if err != nil {
+		return err
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named("sandbox").
 		For(&agentsv1beta1.Sandbox{}, builder.WithPredicates(moreThanStatus(), predicate.Not(handedOver()))).
 		Watches(&agentsv1beta1.Sandbox{}, r.later(), builder.WithPredicates(handedOver())).

@@ -56,7 +56,7 @@ func newEnvironment(t *testing.T, edits ...func(*environment)) *environment {
 	}
 	e.stop = e.Run(apiserver.Setup{
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
-			every, err := exposure.EveryPolicy(mgr)
+			every, err := exposure.EveryPolicy(ctx, mgr)
 			if err != nil {
 				return err
 			}

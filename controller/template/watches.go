@@ -48,8 +48,16 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err != nil {
 		return err
 	}
+	err = lookup.Hold(ctx, mgr.GetCache(), &extensionsv1beta1.SandboxTemplate{}, &extensionsv1beta1.SandboxWarmPool{},
+		&extensionsv1beta1.SandboxClaim{}, &agentsv1beta1.Sandbox{}, &networkingv1.NetworkPolicy{}, &corev1.Namespace{})
+	if err != nil {
+		return err
+	}
 	templates := ctrl.NewControllerManagedBy(mgr)
 	if every := r.settings.EveryPolicy; every != nil {
+		if err := lookup.Hold(ctx, mgr.GetCache(), &corev1.Pod{}); err != nil {
+			return err
+		}
 		templates.WatchesRawSource(source.Kind(every, client.Object(&networkingv1.NetworkPolicy{}), later(r.templatesOpenedBy))).
 			Watches(&corev1.Pod{}, later(r.templatesOpenFor))
 	}

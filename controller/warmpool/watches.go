@@ -50,7 +50,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err := declareIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
+	err := lookup.Hold(ctx, mgr.GetCache(), &extensionsv1beta1.SandboxWarmPool{}, &extensionsv1beta1.SandboxTemplate{},
+		&extensionsv1beta1.SandboxClaim{}, &agentsv1beta1.Sandbox{}, &corev1.Namespace{})
+	if err != nil {
+		return err
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named("sandboxwarmpool").
 		For(&extensionsv1beta1.SandboxWarmPool{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&agentsv1beta1.Sandbox{}, r.sandboxEvents()).

@@ -13,12 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
@@ -34,9 +36,11 @@ type Setup struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Undisturbed ones have no Faults and no Lag.
 	Undisturbed bool
-	// Elected ones work only while no others of that name do; those that were started
-	// later stand by with their caches filled.
+	// Elected ones work only while no others of that name do.
 	Elected string
+	// StandsBy is true for those that others of that name are before: they are waited for
+	// until their caches are filled, and not until they work.
+	StandsBy bool
 }
 
 // Run starts controllers that see this namespace and those beside it only, and returns
@@ -65,20 +69,39 @@ func (e *Environment) Run(setup Setup) (stop func()) {
 		}
 	})
 	e.Cleanup(stop)
-	if setup.Elected == "" {
+	if !setup.StandsBy {
 		<-mgr.Elected() // a cache that has not started waits for nothing
 	}
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		e.Fatal("the caches were not filled")
 	}
+	if setup.StandsBy {
+		return stop
+	}
 	// That knows only of what was asked for until now. A controller that is stopped before it
 	// has seen everything has never worked.
 	for _, c := range mgr.controllers {
-		if err := c.Warmup(ctx); err != nil {
+		if err := started(c); err != nil {
 			e.Fatalf("a controller did not start: %v", err)
 		}
 	}
 	return stop
+}
+
+// started waits until a controller has seen all that there is. What it is to watch in addition
+// begins with the rest, or if that has begun, once all of it was seen.
+func started(c watching) error {
+	ended := make(chan error, 1)
+	first := source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+		go func() {
+			ended <- c.Watch(source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[ctrl.Request]) error { return nil }))
+		}()
+		return nil
+	})
+	if err := c.Watch(first); err != nil {
+		return err
+	}
+	return <-ended
 }
 
 // Recorder is what the controllers of a manager tell their Events.
@@ -93,16 +116,15 @@ func (e *Environment) Recorder(mgr ctrl.Manager) events.EventRecorder {
 type noticing struct {
 	ctrl.Manager
 
-	controllers []warming
+	controllers []watching
 }
 
-// warming is a controller whose Warmup returns when it has seen all that there is,
-// however often it is called.
-type warming interface{ Warmup(context.Context) error }
+// watching is a controller that can be given more to watch.
+type watching interface{ Watch(source.Source) error }
 
 // Add implements manager.Manager.
 func (n *noticing) Add(runnable manager.Runnable) error {
-	if c, warms := runnable.(warming); warms {
+	if c, watches := runnable.(watching); watches {
 		n.controllers = append(n.controllers, c)
 	}
 	return n.Manager.Add(runnable)

@@ -4,6 +4,7 @@
 package app
 
 import (
+	"context"
 	"flag"
 	"time"
 
@@ -55,7 +56,7 @@ func (o *ClaimOptions) validate(refuse func(name string, value any, remedy strin
 }
 
 // setUpClaims adds the controller of claims to the manager.
-func setUpClaims(mgr ctrl.Manager, options ClaimOptions, common shared) error {
+func setUpClaims(ctx context.Context, mgr ctrl.Manager, options ClaimOptions, common shared) error {
 	reconciler := claim.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(controllerName), clock.RealClock{},
 		claim.Settings{
 			Current:           common.network.Platform,
@@ -67,5 +68,5 @@ func setUpClaims(mgr ctrl.Manager, options ClaimOptions, common shared) error {
 			NoTimes:           options.DisableTimes,
 			Tracer:            common.tracer,
 		})
-	return reconciler.SetupWithManager(mgr)
+	return reconciler.SetupWithManager(ctx, mgr)
 }

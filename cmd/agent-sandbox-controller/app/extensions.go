@@ -46,5 +46,5 @@ func setUpExtensions(ctx context.Context, mgr ctrl.Manager, options Options, com
 	if err := setUpPools(ctx, mgr, options.Pools, common); err != nil {
 		return nil, err
 	}
-	return auditor, setUpClaims(mgr, options.Claims, common)
+	return auditor, setUpClaims(ctx, mgr, options.Claims, common)
 }

@@ -72,7 +72,7 @@ func newManager(ctx context.Context, connection *rest.Config, options Options, p
 	if err != nil {
 		return nil, err
 	}
-	policies, err := exposure.EveryPolicy(mgr)
+	policies, err := exposure.EveryPolicy(ctx, mgr)
 	if err != nil {
 		return nil, err
 	}

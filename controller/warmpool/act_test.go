@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +31,7 @@ type answering struct {
 	answer  error
 	mu      sync.Mutex
 	deleted []string
-	created int
+	created []string
 }
 
 func (a *answering) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
@@ -40,11 +41,18 @@ func (a *answering) Delete(_ context.Context, o client.Object, _ ...client.Delet
 	return a.answer
 }
 
-func (a *answering) Create(context.Context, client.Object, ...client.CreateOption) error {
+func (a *answering) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.created++
+	a.created = append(a.created, o.GetName())
 	return a.answer
+}
+
+// creates are the names that were to be made since the last time.
+func (a *answering) creates() []string {
+	asked := slices.Sorted(slices.Values(a.created))
+	a.created = nil
+	return asked
 }
 
 // deletes are the names that were asked for since the last time.
@@ -70,23 +78,25 @@ type stage struct {
 	apiserver  answering
 	reconciler *Reconciler
 	memory     *memory
+	clock      *clocktesting.FakePassiveClock
 }
 
 func newStage(settings Settings) *stage {
-	st := &stage{memory: newMemory("pool-uid", noon().Add(-grace))}
+	st := &stage{memory: newMemory("pool-uid", noon().Add(-grace)), clock: clocktesting.NewFakePassiveClock(noon())}
 	settings.ReadinessGrace = grace
 	if settings.Refill.MaxBatch == 0 {
 		settings.Refill.MaxBatch = 300
 	}
-	st.reconciler = &Reconciler{client: &st.apiserver, settings: settings, suffix: randomSuffix}
+	st.reconciler = &Reconciler{client: &st.apiserver, live: &st.apiserver, clock: st.clock, settings: settings, suffix: randomSuffix}
 	return st
 }
 
 // act is a pass that long after noon. What was deleted is leaving.
 func (st *stage) act(t *testing.T, after time.Duration, edits ...func(*scope)) *scope {
 	t.Helper()
+	st.clock.SetTime(noon().Add(after))
 	s := makeScope(func(s *scope) {
-		s.now, s.memory, s.model, s.unseen = noon().Add(after), st.memory, &agentsv1beta1.Sandbox{}, map[string]sent{}
+		s.now, s.memory, s.model, s.unseen = st.clock.Now(), st.memory, &agentsv1beta1.Sandbox{}, map[string]sent{}
 	})
 	for _, change := range edits {
 		change(s)
@@ -224,10 +234,9 @@ func TestTheDelayOfARefillGoesOnWhileClaimsGoFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st := newStage(Settings{Refill: Refill{MaxBatch: 10, Delay: delay}, Yield: Yield{ToBindings: time.Second}})
 			for i, step := range steps {
-				st.apiserver.created = 0
 				st.act(t, step.after, having(2, extensionsv1beta1.UpdateStrategyOnReplenish, many(step.members)...), step.edit)
-				if st.apiserver.created != step.made {
-					t.Fatalf("step %d: %d were made, want %d", i, st.apiserver.created, step.made)
+				if made := len(st.apiserver.creates()); made != step.made {
+					t.Fatalf("step %d: %d were made, want %d", i, made, step.made)
 				}
 			}
 		})

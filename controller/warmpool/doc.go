@@ -48,6 +48,11 @@
 // pool wants stay Ready, and takes the room it needs by surging. Only where a quota
 // leaves no room to surge it goes below, by 20 % at most and never to none.
 //
+// 2026-11-30: What refuses the repetition of a create says nothing of the one before it, which
+// may have met another apiserver: its name counts for as long as an apiserver may work on one.
+// Not held against this is what was made by a repetition and handed out and deleted within that
+// time, nor what an earlier process sent: the pool would miss members for want of an answer.
+//
 // 2026-11-30: Under RollingUpdate this holds for what today's rules refuse as well, though no
 // claim gets it: replicas that are Ready are what the strategy promises and what autoscalers
 // and alerts look at. Others are made first; then it goes, at its own pace. Under the other

@@ -145,9 +145,13 @@ func (r *Reconciler) inGrowingBatches(ctx context.Context, s *scope, names []str
 		names = names[len(batch):]
 		errs := make([]error, len(batch))
 		inParallel(len(batch), func(i int) { errs[i] = r.create(ctx, s, batch[i]) })
-		for _, err := range errs {
-			if err == nil {
+		for i, err := range errs {
+			switch {
+			case err == nil:
 				made++
+			case errors.Is(err, errNameTaken):
+				s.wakeAt(s.now.Add(firstRetry)) // a new name is tried in the next pass
+				errs[i] = nil
 			}
 		}
 		if err := errors.Join(errs...); err != nil {
@@ -161,12 +165,15 @@ func (r *Reconciler) inGrowingBatches(ctx context.Context, s *scope, names []str
 	return made
 }
 
+// errNameTaken says that a create found somebody else's Sandbox of the name.
+var errNameTaken = errors.New("the name is taken")
+
 // create makes one member. It counts from before the request is sent until the cache
-// shows it, or until it is certain that there is none.
+// shows it, or until it is certain that there is none. Several run at once.
 func (r *Reconciler) create(ctx context.Context, s *scope, name string) error {
 	sandbox := s.model.DeepCopy()
 	blueprint.SetName(sandbox, name)
-	s.memory.unseen.put(name, sent{at: s.now, doubtful: true, flying: true})
+	s.memory.unseen.send(name, s.now)
 	err := r.client.Create(ctx, sandbox, fieldOwner)
 	switch {
 	case err == nil:
@@ -175,9 +182,9 @@ func (r *Reconciler) create(ctx context.Context, s *scope, name string) error {
 	case apierrors.IsAlreadyExists(err):
 		return r.meetExisting(ctx, s, name)
 	case patch.Settled(err):
-		s.memory.unseen.remove(name)
+		s.memory.unseen.failed(name, true, s.now)
 	default:
-		s.memory.unseen.lost(name, s.now)
+		s.memory.unseen.lost(name, r.clock.Now())
 	}
 	return err
 }
@@ -192,11 +199,10 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, name string) er
 		s.memory.unseen.made(name, found.UID, s.now)
 		return nil
 	case err == nil, apierrors.IsNotFound(err):
-		s.memory.unseen.remove(name) // a new name is tried in the next pass
-		s.wakeAt(s.now.Add(firstRetry))
-		return nil
+		s.memory.unseen.failed(name, false, s.now)
+		return errNameTaken
 	default:
-		s.memory.unseen.lost(name, s.now)
+		s.memory.unseen.lost(name, r.clock.Now())
 		return fmt.Errorf("read Sandbox %q: %w", name, err)
 	}
 }

@@ -25,10 +25,6 @@ import (
 // askAfter is how long a create may stay unseen before the apiserver is asked for it.
 const askAfter = 10 * time.Second
 
-// doubtFor is how long a request whose answer was lost may still be carried out: longer
-// than the apiserver works on one.
-const doubtFor = 90 * time.Second
-
 // gather reads everything that a pass needs. An error means that nothing may be done.
 func (r *Reconciler) gather(ctx context.Context, pool *extensionsv1beta1.SandboxWarmPool) (*scope, error) {
 	now := r.clock.Now()
@@ -184,8 +180,7 @@ func (r *Reconciler) settleUnseen(ctx context.Context, s *scope) error {
 		case found != nil && belongs(found, s.pool):
 			s.memory.unseen.made(name, found.UID, s.now)
 			s.unseen[name] = sent{at: s.now, uid: found.UID}
-		case found == nil && entry.doubtful && s.now.Before(entry.at.Add(doubtFor)):
-			// The request may still be on its way.
+		case entry.mayCome(found, s.now):
 		default:
 			s.memory.unseen.remove(name)
 			delete(s.unseen, name)

@@ -94,6 +94,35 @@ func neverTooMany(t *testing.T, seed uint64) {
 	}
 }
 
+// Requests that were not answered are carried out seconds later, while they are repeated and
+// refused, and claims take members.
+func TestNeverTooManyMembersThoughSomeAreMadeLate(t *testing.T) {
+	t.Parallel()
+	for seed := range apiserver.Seeds(t, 2) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { t.Parallel(); madeLate(t, seed) })
+	}
+}
+
+func madeLate(t *testing.T, seed uint64) {
+	t.Helper()
+	const replicas, taken = 5, 20
+	faults := apiserver.NewFaults(seed, 0.4)
+	faults.Belate(4 * time.Second)
+	e := newEnvironment(t, func(e *environment) { e.Faults = faults })
+	highest := e.highest()
+	e.Create(makeTemplate(), makePool(replicas))
+	random := rand.New(rand.NewPCG(seed, seed))
+	for i := range taken {
+		_ = e.give(e.anyMember(random), fmt.Sprintf("claim-%d", i)) // it may be gone, or another's by now
+	}
+	faults.Stop()
+	faults.Settle()
+	e.settled(replicas)
+	if most := highest(); most > replicas {
+		t.Errorf("there were %d members at once, want %d at most", most, replicas)
+	}
+}
+
 // turn is how many members are taken before another controller follows.
 const turn = 12
 

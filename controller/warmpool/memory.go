@@ -131,15 +131,36 @@ func (m *memory) budget(now time.Time, grace time.Duration, wereReady int) (left
 type sent struct {
 	// at is when it was sent, or last looked for.
 	at time.Time
-	// doubtful is true when nobody knows whether the apiserver carried it out.
+	// doubtful is true when nobody knows whether the apiserver carried it out, so that it is
+	// to be repeated.
 	doubtful bool
-	// uid is what was made; empty while it is doubtful. One of the same name may have been
-	// made by an earlier try and deleted since, of which the cache tells later still.
+	// lostAt is when the answer to a try was lost last; zero when none was. What refuses a
+	// later try says nothing of that one.
+	lostAt time.Time
+	// uid is what was made, or is to be adopted; empty while it is doubtful. One of the same
+	// name may have been made by an earlier try and deleted since, of which the cache tells
+	// later still.
 	uid types.UID
+	// version is that of the orphan which is to be adopted, which locks the write; empty for a
+	// create.
+	version string
 	// flying is true while the request is being answered, and shown is what the cache has
 	// shown of the name meanwhile.
 	flying bool
 	shown  types.UID
+}
+
+// doubtFor is how long a request whose answer was lost may still be carried out: longer
+// than the apiserver works on one.
+const doubtFor = 90 * time.Second
+
+// mayCome says whether a try whose answer was lost may still be carried out; found is what has
+// the name now. What stands in the way of a create may go before that is over.
+func (e sent) mayCome(found *agentsv1beta1.Sandbox, now time.Time) bool {
+	if e.lostAt.IsZero() || !now.Before(e.lostAt.Add(doubtFor)) {
+		return false
+	}
+	return e.version == "" || found != nil && found.UID == e.uid && found.ResourceVersion == e.version
 }
 
 // unseen are the creates that the cache does not show yet, by name.
@@ -186,11 +207,35 @@ func (u *unseen) made(name string, uid types.UID, now time.Time) {
 	u.entries[name] = sent{at: now, uid: uid}
 }
 
-// lost notes that the answer to a create was lost.
+// send notes that a create is sent.
+func (u *unseen) send(name string, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.entries[name] = sent{at: now, doubtful: true, flying: true, lostAt: u.entries[name].lostAt}
+}
+
+// lost notes that an answer was lost.
 func (u *unseen) lost(name string, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.entries[name] = sent{at: now, doubtful: true}
+	if entry, there := u.entries[name]; there {
+		entry.at, entry.lostAt, entry.flying, entry.shown = now, now, false, ""
+		u.entries[name] = entry
+	}
+}
+
+// failed notes that a create was not carried out, and whether it is to be repeated while a try
+// before may still be: that may have met another apiserver.
+func (u *unseen) failed(name string, again bool, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	entry := u.entries[name]
+	if !entry.mayCome(nil, now) {
+		delete(u.entries, name)
+		return
+	}
+	entry.at, entry.doubtful, entry.flying, entry.shown = now, again, false, ""
+	u.entries[name] = entry
 }
 
 // snapshot copies the entries.

@@ -16,7 +16,7 @@ import (
 // A create counts until the cache has shown what it made. Of one that is repeated because
 // its answer was lost, that is not what the first try made and somebody deleted since.
 func TestACreateCountsUntilWhatItMadeIsShown(t *testing.T) {
-	sends := func(u *unseen) { u.put("m", sent{at: noon(), doubtful: true, flying: true}) }
+	sends := func(u *unseen) { u.send("m", noon()) }
 	shows := func(uid string) func(*unseen) { return func(u *unseen) { u.seen("m", types.UID(uid)) } }
 	makes := func(uid string) func(*unseen) { return func(u *unseen) { u.made("m", types.UID(uid), noon()) } }
 	loses := func(u *unseen) { u.lost("m", noon()) }

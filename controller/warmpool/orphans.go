@@ -55,7 +55,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, orphan *agentsv1beta1.
 	}
 	maps.Copy(adopted.Annotations, s.model.Annotations)
 	// It counts from before the request, as one that is made does.
-	entry := sent{at: s.now, uid: orphan.UID}
+	entry := sent{at: s.now, uid: orphan.UID, version: orphan.ResourceVersion}
 	s.memory.unseen.put(orphan.Name, entry)
 	err := r.client.Update(ctx, adopted, fieldOwner)
 	switch {
@@ -65,6 +65,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope, orphan *agentsv1beta1.
 	case patch.Settled(err):
 		s.memory.unseen.remove(orphan.Name)
 	default:
+		s.memory.unseen.lost(orphan.Name, r.clock.Now())
 		s.unseen[orphan.Name] = entry // the apiserver is asked for it later
 	}
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {

@@ -5,15 +5,19 @@ package apiserver
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 )
 
 // Faults disturbs the requests of a client by a plan that a seed fixes: before or
@@ -25,11 +29,26 @@ type Faults struct {
 	random *rand.Rand
 	rate   float64
 	count  int
+	// belated is how long after its answer a request is carried out at most; 0 for none that is.
+	belated time.Duration
+	under   sync.WaitGroup
 }
 
 // NewFaults plans faults for the given part of the requests, between 0 and 1.
 func NewFaults(seed uint64, rate float64) *Faults {
 	return &Faults{random: rand.New(rand.NewPCG(seed, seed)), rate: rate} //nolint:gosec // The plan must be repeatable.
+}
+
+// Belate lets some of the writes from now on be carried out after they were not answered, each
+// within that time: they were still on their way in the apiserver.
+//
+// Some things nobody can promise then, and tests that use it leave them out: a process that
+// takes over does not know what the one before it has sent; and what was made by a repetition
+// and deleted at once can come again by the first request.
+func (f *Faults) Belate(within time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.belated = within
 }
 
 // Stop lets all further requests through.
@@ -38,6 +57,9 @@ func (f *Faults) Stop() {
 	defer f.mu.Unlock()
 	f.rate = 0
 }
+
+// Settle waits until what was to be carried out late has been.
+func (f *Faults) Settle() { f.under.Wait() }
 
 // Count is how many requests were disturbed.
 func (f *Faults) Count() int {
@@ -57,6 +79,8 @@ type fault struct {
 	status int
 	// late faults come after the apiserver has done what it was asked for.
 	late bool
+	// belated is how long after the fault the apiserver does it; 0 for never.
+	belated time.Duration
 }
 
 // draw decides about one request.
@@ -73,6 +97,9 @@ func (f *Faults) draw(method string) (fault, bool) {
 	}
 	if method != http.MethodGet {
 		choices = append(choices, fault{status: http.StatusConflict})
+		if f.belated > 0 {
+			choices = append(choices, fault{belated: 1 + time.Duration(f.random.Float64()*float64(f.belated))})
+		}
 	}
 	return choices[f.random.IntN(len(choices))], true
 }
@@ -92,7 +119,33 @@ func (d *disturbed) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !hit {
 		return d.next.RoundTrip(request)
 	}
+	if fault.belated > 0 {
+		if err := d.carryOutLate(request, fault.belated); err != nil {
+			return nil, err
+		}
+	}
 	return fault.play(d.next, request)
+}
+
+// carryOutLate sends a request after that time, whether anybody still waits for it or not.
+func (d *disturbed) carryOutLate(request *http.Request, after time.Duration) error {
+	body := []byte(nil)
+	if request.Body != nil {
+		read, err := io.ReadAll(request.Body)
+		if err = errors.Join(err, request.Body.Close()); err != nil {
+			return err
+		}
+		body = read
+	}
+	sent := request.Clone(context.WithoutCancel(request.Context()))
+	sent.Body = io.NopCloser(bytes.NewReader(body))
+	d.faults.under.Go(func() {
+		<-clock.RealClock{}.After(after)
+		if response, err := d.next.RoundTrip(sent); err == nil {
+			_ = response.Body.Close() // nobody reads it
+		}
+	})
+	return nil
 }
 
 // play lets a request come to grief.

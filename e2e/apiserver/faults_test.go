@@ -5,10 +5,15 @@ package apiserver
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -59,6 +64,49 @@ func TestFaultsComeByTheirSeedBeforeAndAfterARequestIsServed(t *testing.T) {
 	}
 	if served <= count[http.StatusOK] || served >= requests {
 		t.Errorf("%d of %d requests were served and %d answered well: some faults must come after, some before", served, requests, count[http.StatusOK])
+	}
+}
+
+// A request that was on its way is carried out after somebody was told that it was not answered.
+func TestWhatIsBelatedIsCarriedOutOnceAndNotAnswered(t *testing.T) {
+	const requests = 100
+	faults, plan := NewFaults(7, 1), NewFaults(7, 1)
+	faults.Belate(time.Millisecond)
+	plan.Belate(time.Millisecond)
+	var mu sync.Mutex
+	got, want, belated := map[string]int{}, map[string]int{}, 0
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		body, _ := io.ReadAll(request.Body) // what is missing is seen below
+		mu.Lock()
+		defer mu.Unlock()
+		got[string(body)]++
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: faults.Wrap(http.DefaultTransport)}
+	for i := range requests {
+		body := strconv.Itoa(i)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		planned, _ := plan.draw(http.MethodPost)
+		if planned.belated > 0 {
+			belated++
+			if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() {
+				t.Errorf("a belated request ended in %v, want a timeout", err)
+			}
+		}
+		if planned.belated > 0 || planned.late {
+			want[body]++
+		}
+	}
+	faults.Settle()
+	if diff := cmp.Diff(want, got); diff != "" || belated == 0 {
+		t.Errorf("%d were belated; carried out, by their bodies (-want +got):\n%s", belated, diff)
 	}
 }
 

@@ -26,8 +26,10 @@ type facts struct {
 	started []*ast.Term
 	// labels and annotations are those that a Pod gets, by the field path of the mapping that gives them.
 	labels, annotations members
-	amounts             *amounts
-	sizes               sizes
+	// claimAnnotations are those that volume claims get, in the same way.
+	claimAnnotations members
+	amounts          *amounts
+	sizes            sizes
 }
 
 // members are those of an object that is to be made.
@@ -52,10 +54,7 @@ func (r *reader) factsOf(in Input) (*facts, error) {
 	if err := f.ofMetadata(in); err != nil {
 		return nil, err
 	}
-	if err := f.ofClaims("", in.Object); err != nil {
-		return nil, err
-	}
-	return f, f.ofClaims("template.", in.Template)
+	return f, f.ofClaims(in.Object, in.Template)
 }
 
 func (f *facts) addTo(fields map[string]any) {
@@ -66,13 +65,14 @@ func (f *facts) addTo(fields map[string]any) {
 	}
 	fields["started"] = ast.NewSet(f.started...)
 	fields["pod_labels"], fields["pod_annotations"] = objectOf(f.labels), objectOf(f.annotations)
+	fields["claim_annotations"] = objectOf(f.claimAnnotations)
 	f.amounts.addTo(fields)
 	fields["sizes"] = f.sizes.document(f)
 }
 
 // factNames are the members of the input that facts make.
 var factNames = []string{
-	"containers", "started", "owners", "volumes", "claims", "images", "pod_labels", "pod_annotations", "sizes",
+	"containers", "started", "owners", "volumes", "claims", "images", "pod_labels", "pod_annotations", "claim_annotations", "sizes",
 	"quantities", "resources", "requested", "faults", "limited", "highest", "totals",
 }
 
@@ -131,8 +131,7 @@ func (f *facts) volume(path fieldPath, volume map[string]any, value *ast.Term) {
 	}
 	if volume["ephemeral"] != nil {
 		template, value := objectAt(objectAt(volume, "ephemeral"), "volumeClaimTemplate"), memberOf(value, "ephemeral")
-		f.claim(f.reader.path(path.text, ".ephemeral.volumeClaimTemplate.spec"), objectAt(template, "spec"),
-			memberOf(memberOf(value, "volumeClaimTemplate"), "spec"))
+		f.claim(f.reader.path(path.text, ".ephemeral.volumeClaimTemplate"), template, memberOf(value, "volumeClaimTemplate"))
 	}
 }
 
@@ -154,22 +153,42 @@ func (f *facts) ofMetadata(in Input) error {
 	return nil
 }
 
-// ofClaims reads the volume claim templates of the object, and of the template that it borrows from.
-func (f *facts) ofClaims(prefix string, object map[string]any) error {
+// ofClaims reads the volume claim templates of the object, and those of the template that it borrows from: without the
+// ones that the object replaces.
+func (f *facts) ofClaims(object, template map[string]any) error {
+	overrides, own := objectAt(template, "spec")["volumeClaimTemplatesPolicy"] == "Overrides", map[string]bool{}
+	err := f.ofTemplates("spec.volumeClaimTemplates[", object, func(name string) bool {
+		own[name] = overrides && name != ""
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return f.ofTemplates("template.spec.volumeClaimTemplates[", template, func(name string) bool { return !own[name] })
+}
+
+func (f *facts) ofTemplates(path string, object map[string]any, counts func(name string) bool) error {
 	templates := objectAt(object, "spec")["volumeClaimTemplates"]
 	value, err := f.convert(templates)
 	if err != nil {
 		return err
 	}
 	each(templates, value, func(index string, template map[string]any, value *ast.Term) {
-		f.claim(f.reader.path(prefix, "spec.volumeClaimTemplates[", index, "].spec"), objectAt(template, "spec"), memberOf(value, "spec"))
+		if name, _ := objectAt(template, "metadata")["name"].(string); counts(name) {
+			f.claim(f.reader.path(path, index, "]"), template, value)
+		}
 	})
 	return nil
 }
 
-func (f *facts) claim(path fieldPath, spec map[string]any, value *ast.Term) {
-	f.claims = append(f.claims, [2]*ast.Term{path.term, objectOrEmpty(value)})
-	f.amounts.ofClaim(path, spec)
+// claim reads a volume claim template.
+func (f *facts) claim(path fieldPath, template map[string]any, value *ast.Term) {
+	at := f.reader.path(path.text, ".spec")
+	f.claims = append(f.claims, [2]*ast.Term{at.term, objectOrEmpty(memberOf(value, "spec"))})
+	f.amounts.ofClaim(at, objectAt(template, "spec"))
+	if given := memberOf(memberOf(value, "metadata"), "annotations"); given != nil {
+		f.claimAnnotations = append(f.claimAnnotations, [2]*ast.Term{f.reader.path(path.text, ".metadata.annotations").term, given})
+	}
 }
 
 // image reads one reference; absent and null count as empty.

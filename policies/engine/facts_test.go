@@ -64,7 +64,7 @@ const helperAnswers = `{
 	"claims": data.lib.volumes.claims, "images": data.lib.images.parsed, "requested": data.lib.quantities.requested, "resources": data.lib.quantities.resources, "owners": data.lib.containers.owners,
 	"totals": data.lib.totals.by_resource, "faults": data.lib.quantities.faults,
 	"limited": data.lib.quantities.limited, "highest": data.lib.quantities.highest, "sizes": data.lib.sizes.of_pod,
-	"labels": data.lib.labels.of_pods, "annotations": data.lib.labels.annotations_of_pods,
+	"claim annotations": data.lib.volumes.claim_annotations, "labels": data.lib.labels.of_pods, "annotations": data.lib.labels.annotations_of_pods,
 }`
 
 var objectTexts = []string{
@@ -77,6 +77,11 @@ var objectTexts = []string{
 	`{"spec": {"volumeClaimTemplates": {"a": {"spec": null}}, "podTemplate": {"spec": {"volumes": {"b": {"emptyDir": {"sizeLimit": "1Gi"}}}}}}}`,
 	`{"template": {"spec": {"volumeClaimTemplates": [{"spec": {"resources": {"requests": {"storage": "1Gi"}}}}, 7]}}, "spec": {"volumeClaimTemplates": [{"spec": {}}]}}`,
 	`{"template": {"spec": {"volumeClaimTemplates": {"a": {"spec": {"accessModes": ["ReadWriteMany"]}}}}}}`,
+	`{"template": {"spec": {"volumeClaimTemplatesPolicy": "Overrides", "volumeClaimTemplates": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}, {"metadata": {"name": ""}}, {"metadata": {"name": 7}}]}},
+		"spec": {"volumeClaimTemplates": [{"metadata": {"name": "b", "annotations": {"x/y": "z"}}}, {"metadata": {"name": ""}}, {"metadata": {"name": 7}}]}}`,
+	`{"template": {"spec": {"volumeClaimTemplatesPolicy": "Allowed", "volumeClaimTemplates": [{"metadata": {"name": "a"}}]}}, "spec": {"volumeClaimTemplates": [{"metadata": {"name": "a"}}]}}`,
+	`{"spec": {"volumeClaimTemplates": [{"metadata": {"annotations": null}}, {"metadata": {"annotations": "x"}}, {"metadata": 1}, false],
+		"podTemplate": {"spec": {"volumes": [{"ephemeral": false}, {"ephemeral": {"volumeClaimTemplate": {"metadata": {"annotations": {"a": 1}}}}}]}}}}`,
 	`{"spec": {"podTemplate": {"metadata": {"annotations": {"a": "ä", "b": 1, "c": null}}, "spec": {"containers": [{"env": [1, {}], "command": ["sh", 1], "args": {"a": "bc"}}, {"env": "x", "args": "x"}]}}}}`,
 	`{"spec": {"podTemplate": {"spec": {"containers": [{"resources": {"limits": {"cpu": 1, "a": "x"}}}, {"resources": {"limits": {"cpu": "500m"}}}],
 		"initContainers": [{"restartPolicy": "Always", "resources": {"limits": {"cpu": "100m", "b": 2}}}, {"resources": {"limits": {"cpu": 7}}}, {"resources": {"limits": {"c": -1}}}],

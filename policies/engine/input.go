@@ -79,7 +79,7 @@ func (r *reader) inputFields(in Input) (map[string]any, error) {
 }
 
 // maxInputFields is how many members an input has at most.
-const maxInputFields = 24
+const maxInputFields = 25
 
 func objectAt(document any, key string) map[string]any {
 	object, _ := document.(map[string]any)

@@ -67,23 +67,73 @@ ways(mount) := {"reading"} if {
 # METADATA
 # description: >-
 #   Specs of PersistentVolumeClaims that the object makes, by field path: its volumeClaimTemplates, those of the
-#   template that it borrows from, and those within ephemeral volumes. The server lists them beforehand in input.claims; without that the same
-#   answer is computed here.
+#   template that it borrows from and does not replace, and those within ephemeral volumes. The server lists them
+#   beforehand in input.claims; without that the same answer is computed here.
 claims := input.claims if {
 	is_object(input.claims)
-} else := object.union(own_claims, ephemeral_claims)
-
-own_claims[path] := spec if {
-	some index, template in pods.object_spec.volumeClaimTemplates
-	path := sprintf("spec.volumeClaimTemplates[%v].spec", [index])
+} else := {path: spec |
+	some base, template in claim_templates
+	path := sprintf("%s.spec", [base])
 	spec := values.object_at(template, ["spec"])
 }
 
+# METADATA
+# description: >-
+#   The annotations of those PersistentVolumeClaims, by the field path of the mapping that gives them. The server
+#   lists them beforehand in input.claim_annotations; without that the same answer is computed here.
+claim_annotations := input.claim_annotations if {
+	is_object(input.claim_annotations)
+} else := {path: annotations |
+	some base, template in claim_templates
+	annotations := template.metadata.annotations
+	path := annotations_field(base)
+}
+
+# METADATA
+# description: The annotation that Kubernetes takes a claim's storage class from before it looks at the field.
+class_annotation := "volume.beta.kubernetes.io/storage-class"
+
+# METADATA
+# description: >-
+#   The storage class of a claim by the field path of its spec, where that stands, and that it is written if it is:
+#   an empty one that is written is not the default of the cluster.
+class_of(path) := {"class": values.given_or(annotations, [class_annotation], ""), "field": field, "written": true} if {
+	base := annotations_field(trim_suffix(path, ".spec"))
+	annotations := values.as_object(claim_annotations[base])
+	class_annotation in object.keys(annotations)
+	field := sprintf("%s[%s]", [base, class_annotation])
+} else := {"class": class, "field": sprintf("%s.storageClassName", [path]), "written": true} if {
+	class := values.given(claims[path], ["storageClassName"])
+} else := {"class": "", "field": sprintf("%s.storageClassName", [path])}
+
+annotations_field(base) := sprintf("%s.metadata.annotations", [base])
+
+claim_templates[path] := template if {
+	some index, template in pods.object_spec.volumeClaimTemplates
+	path := sprintf("spec.volumeClaimTemplates[%v]", [index])
+}
+
 # The Sandboxes of a pool and those of its claims get the volumes of the template.
-own_claims[path] := spec if {
+claim_templates[path] := template if {
 	some index, template in pods.template_spec.volumeClaimTemplates
-	path := sprintf("template.spec.volumeClaimTemplates[%v].spec", [index])
-	spec := values.object_at(template, ["spec"])
+	not replaced(template)
+	path := sprintf("template.spec.volumeClaimTemplates[%v]", [index])
+}
+
+claim_templates[path] := template if {
+	some volume_path, volume in by_path
+	values.given(volume, ["ephemeral"]) != null
+	path := sprintf("%s.ephemeral.volumeClaimTemplate", [volume_path])
+	template := values.object_at(volume, ["ephemeral", "volumeClaimTemplate"])
+}
+
+# Whether the object brings another in the place of a template's.
+replaced(template) if {
+	pods.template_spec.volumeClaimTemplatesPolicy == "Overrides"
+	name := values.string_at(template, ["metadata", "name"])
+	name != ""
+	some other in pods.object_spec.volumeClaimTemplates
+	other.metadata.name == name
 }
 
 # METADATA
@@ -91,10 +141,3 @@ own_claims[path] := spec if {
 templates_field := "template.spec.volumeClaimTemplates" if {
 	input.kind in {"SandboxWarmPool", "SandboxClaim"}
 } else := "spec.volumeClaimTemplates"
-
-ephemeral_claims[path] := spec if {
-	some volume_path, volume in by_path
-	values.given(volume, ["ephemeral"])
-	path := sprintf("%s.ephemeral.volumeClaimTemplate.spec", [volume_path])
-	spec := values.object_at(volume, ["ephemeral", "volumeClaimTemplate", "spec"])
-}

@@ -44,6 +44,42 @@ test_claims_of_the_template_that_an_object_borrows_from if {
 	} with input as request
 }
 
+overriding(policy) := {
+	"kind": "SandboxClaim",
+	"object": {"spec": {"volumeClaimTemplates": [
+		{"metadata": {"name": "b"}, "spec": {"volumeName": "x"}},
+		{"metadata": {"name": ""}},
+	]}},
+	"template": {"spec": {"volumeClaimTemplatesPolicy": policy, "volumeClaimTemplates": [
+		{"metadata": {"name": "a"}},
+		{"metadata": {"name": "b"}},
+		{"metadata": {"name": ""}},
+		{},
+	]}},
+}
+
+test_a_template_that_the_claim_replaces_makes_no_volume[policy] if {
+	some policy, replaced in {"Overrides": {"template.spec.volumeClaimTemplates[1].spec"}, "Allowed": set(), "Disallowed": set()}
+	object.keys(volumes.claims) == {
+		"spec.volumeClaimTemplates[0].spec", "spec.volumeClaimTemplates[1].spec",
+		"template.spec.volumeClaimTemplates[0].spec", "template.spec.volumeClaimTemplates[1].spec",
+		"template.spec.volumeClaimTemplates[2].spec", "template.spec.volumeClaimTemplates[3].spec",
+	} - replaced with input as overriding(policy)
+}
+
+test_annotations_of_claims if {
+	request := object.union(
+		fixtures.sandbox({"volumes": [{"ephemeral": {"volumeClaimTemplate": {"metadata": {"annotations": {"a": "b"}}}}}]}),
+		{"object": {"spec": {"volumeClaimTemplates": [{"metadata": {"annotations": {"c": "d"}}}, null]}}},
+	)
+	volumes.claim_annotations == {
+		"spec.volumeClaimTemplates[0].metadata.annotations": {"c": "d"},
+		"spec.podTemplate.spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.annotations": {"a": "b"},
+	} with input as request
+	volumes.claim_annotations == {"e": {"f": "g"}} with input as {"claim_annotations": {"e": {"f": "g"}}}
+	volumes.claim_annotations == {} with input as {"claim_annotations": "x"}
+}
+
 test_where_the_templates_of_volumes_stand[kind] if {
 	some kind, field in {
 		"Sandbox": "spec.volumeClaimTemplates",

@@ -3,6 +3,7 @@
 # description: >-
 #   The storage class decides what a volume costs and who else can reach it. Leaving it out takes the
 #   default of the cluster, which has to be on the list as well; an empty name asks for a volume that is there already.
+#   The older annotation volume.beta.kubernetes.io/storage-class of a volume claim counts before the field.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/storage/persistent-volumes/
 # custom:
@@ -31,28 +32,30 @@ import data.lib.values
 import data.lib.volumes
 
 deny contains finding if {
-	some path, spec in volumes.claims
-	class := values.given_or(spec, ["storageClassName"], "")
-	not allowed(spec, class)
+	some path, _ in volumes.claims
+	chosen := volumes.class_of(path)
+	not allowed(chosen)
 	finding := {
-		"message": sprintf("the storage class %q is not allowed", [values.text(class)]),
-		"field": sprintf("%s.storageClassName", [path]),
-		"value": class,
+		"message": sprintf("the storage class %q is not allowed", [values.text(chosen.class)]),
+		"field": chosen.field,
+		"value": chosen.class,
 	}
 }
 
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.
-allowed(_, class) if {
-	class != ""
-	class in input.parameters.allowed
+allowed(chosen) if {
+	chosen.class != ""
+	chosen.class in input.parameters.allowed
 }
 
-allowed(spec, "") if {
-	not spec.storageClassName == ""
+allowed(chosen) if {
+	chosen.class == ""
+	not chosen.written
 	"" in input.parameters.allowed
 }
 
-allowed(spec, "") if {
-	spec.storageClassName == ""
+allowed(chosen) if {
+	chosen.class == ""
+	chosen.written
 	input.parameters.allowWithoutClass == true
 }

@@ -43,3 +43,23 @@ test_allows[note] if {
 test_allows_the_plain_sandbox if {
 	count(volume_binding.deny) == 0 with input as fixtures.sandbox(fixtures.plain)
 }
+
+annotated(annotations) := {"object": {"spec": {"volumeClaimTemplates": [{"metadata": {"annotations": annotations}, "spec": {}}]}}}
+
+test_denies_each_annotation[key] if {
+	some key in ["pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node", "volume.beta.kubernetes.io/storage-provisioner"]
+	volume_binding.deny == {{
+		"message": sprintf("the volume claim chooses its volume by the annotation %s", [key]),
+		"field": sprintf("spec.volumeClaimTemplates[0].metadata.annotations[%s]", [key]),
+		"value": "x",
+	}} with input as annotated({key: "x", "example.com/a": "y"})
+}
+
+test_denies_annotations_in_ephemeral_volumes if {
+	spec := fixtures.with_volumes([{"name": "a", "ephemeral": {"volumeClaimTemplate": {"metadata": {"annotations": {"pv.kubernetes.io/a": ""}}}}}])
+	fixtures.fields(volume_binding.deny) == {"spec.podTemplate.spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.annotations[pv.kubernetes.io/a]"} with input as fixtures.sandbox(spec)
+}
+
+test_leaves_the_class_to_its_own_rule if {
+	count(volume_binding.deny) == 0 with input as annotated({"volume.beta.kubernetes.io/storage-class": "x", "note": "y"})
+}

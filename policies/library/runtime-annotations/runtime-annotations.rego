@@ -1,7 +1,7 @@
 # METADATA
 # title: No annotations for the runtime
 # description: >-
-#   Annotations for gVisor, Kata, containerd and CRI-O weaken the isolation from within the manifest.
+#   Annotations for gVisor, Kata, runc, crun, containerd and CRI-O weaken the isolation from within the manifest.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/
 # custom:
@@ -36,8 +36,17 @@ deny contains finding if {
 }
 
 steers(key) if {
-	some prefix in ["dev.gvisor.", "io.katacontainers.", "io.kubernetes.cri-o.", "io.kubernetes.cri.", "io.containerd."]
+	some prefix in [
+		"dev.gvisor.", "io.katacontainers.", "io.kubernetes.cri-o.", "io.kubernetes.cri.", "io.containerd.",
+		"org.systemd.property.", "run.oci.", "krun.",
+	]
 	startswith(key, prefix)
+}
+
+# CRI-O's own, for a Pod as a whole or, after a slash, for one of its containers.
+steers(key) if {
+	some domain in ["crio.io", "cri-o.io"]
+	labels.below(split(key, "/")[0], domain)
 }
 
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.

@@ -6,7 +6,10 @@ import data.policies.library.runtime_annotations
 template(values) := object.union(fixtures.configured(fixtures.plain, {"allowed": ["dev.gvisor.spec.mount.a.share"]}), {"pod": {"metadata": {"annotations": values}}})
 
 test_denies[key] if {
-	some key in ["dev.gvisor.flag.debug", "io.katacontainers.config.hypervisor.path", "io.kubernetes.cri-o.userns-mode", "io.kubernetes.cri.untrusted-workload", "io.containerd.runc.v2.group"]
+	some key in [
+		"dev.gvisor.flag.debug", "io.katacontainers.config.hypervisor.path", "io.kubernetes.cri-o.userns-mode", "io.kubernetes.cri.untrusted-workload", "io.containerd.runc.v2.group",
+		"org.systemd.property.DeviceAllow", "run.oci.handler", "krun.cpus", "cpu-quota.crio.io", "seccomp-profile.kubernetes.cri-o.io/POD",
+	]
 	runtime_annotations.deny == {{
 		"message": sprintf("the annotation %s steers the container runtime", [key]),
 		"field": sprintf("spec.podTemplate.metadata.annotations[%s]", [key]),
@@ -23,7 +26,7 @@ test_denies_without_parameters if {
 }
 
 test_allows[note] if {
-	some note, values in {"listed": {"dev.gvisor.spec.mount.a.share": "x"}, "in the middle": {"my.dev.gvisor.a": "x"}, "empty": {}, "null": null}
+	some note, values in {"listed": {"dev.gvisor.spec.mount.a.share": "x"}, "in the middle": {"my.dev.gvisor.a": "x"}, "like one": {"mycrio.io/a": "x"}, "after the slash": {"example.com/crio.io": "x"}, "empty": {}, "null": null}
 	count(runtime_annotations.deny) == 0 with input as template(values)
 }
 

@@ -74,12 +74,16 @@ func (e *Engine) decide(ctx context.Context, in Input) Decision {
 
 // podSecurity judges by the Pod Security Standards, within the same limits as the rules.
 func (e *Engine) podSecurity(ctx context.Context, p *podSecurity, in Input) ([]Finding, []string) {
+	demands := p.demands(in)
+	if len(demands) == 0 {
+		return nil, nil
+	}
 	leave, err := e.enter(ctx)
 	if err != nil {
-		return []Finding{p.late(err)}, podSecurityRules
+		return []Finding{p.late(demands, err)}, rulesOf(demands)
 	}
 	defer leave()
-	return p.evaluate(ctx, in)
+	return p.evaluate(ctx, in, demands), rulesOf(demands)
 }
 
 // enter waits for a place among the evaluations at the same time.
@@ -166,15 +170,16 @@ type outcome struct {
 	err      error
 }
 
-// run evaluates one query within the limit. It returns what was found beside an error.
+// run evaluates one query within the limit, which begins when there is a place. It returns what was found beside an
+// error.
 func (e *Engine) run(ctx context.Context, limit time.Duration, j judgement, req request) ([]Finding, error) {
-	whole := ctx
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	leave, err := e.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
+	whole := ctx
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	o, err := attempt(ctx, e.grace, func(a *account) outcome {
 		defer leave()
 		// Cancellation is by the account: a context that can end would cost another goroutine.

@@ -73,3 +73,11 @@ func (e *Engine) HoldLoading() (release func()) {
 	e.loading.Lock()
 	return e.loading.Unlock
 }
+
+// ForgetModules empties what is remembered of modules, as happens when it is full.
+func ForgetModules() {
+	compiled.mu.Lock()
+	defer compiled.mu.Unlock()
+	clear(compiled.entries)
+	compiled.bytes = 0
+}

@@ -75,8 +75,11 @@ type demand struct {
 
 // demands are what the tier, the configuration and the namespace ask for, each at its own
 // version. None of them weakens another. The configuration's own defaults count only where there
-// is no tier: what a tier tolerates, it decides.
+// is no tier: what a tier tolerates, it decides. Without a Pod there is nothing to judge.
 func (p *podSecurity) demands(in Input) []demand {
+	if in.Pod == nil && (in.Kind == KindSandboxWarmPool || in.Kind == KindSandboxClaim) {
+		return nil
+	}
 	tier := objectAt(in.Tier, "podSecurity")
 	version := parseVersion(tier["version"])
 	var found []demand
@@ -151,31 +154,25 @@ func (v violation) key() string {
 	return v.check + "\x00" + v.field
 }
 
-// evaluate returns the findings, and the ids of the rules that judged the object. Without a Pod
-// there is nothing to judge. A check that runs when the context ends is a finding that refuses.
-func (p *podSecurity) evaluate(ctx context.Context, in Input) (findings []Finding, rules []string) {
-	demands := p.demands(in)
-	if in.Pod == nil && (in.Kind == KindSandboxWarmPool || in.Kind == KindSandboxClaim) {
-		demands = nil
+// rulesOf are the ids of the rules that judge by the demands.
+func rulesOf(demands []demand) []string {
+	if slices.ContainsFunc(demands, func(d demand) bool { return d.level == podsecurityapi.LevelRestricted }) {
+		return podSecurityRules
 	}
-	if len(demands) == 0 {
-		return nil, nil
-	}
-	for _, id := range podSecurityRules {
-		if slices.ContainsFunc(demands, func(d demand) bool {
-			return id == RulePSSBaseline || d.level == podsecurityapi.LevelRestricted
-		}) {
-			rules = append(rules, id)
-		}
-	}
+	return []string{RulePSSBaseline}
+}
+
+// evaluate returns the findings. A check that runs when the context ends is a finding that does what the strictest
+// demand asks for.
+func (p *podSecurity) evaluate(ctx context.Context, in Input, demands []demand) (findings []Finding) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			findings = []Finding{p.unreadable(fmt.Errorf("it panicked: %v", reason))}
+			findings = []Finding{p.unreadable(demands, fmt.Errorf("it panicked: %v", reason))}
 		}
 	}()
 	pod, err := decodePod(in)
 	if err != nil {
-		return []Finding{p.unreadable(err)}, rules
+		return []Finding{p.unreadable(demands, err)}
 	}
 	violations := map[string]violation{}
 	for _, d := range demands {
@@ -187,12 +184,12 @@ func (p *podSecurity) evaluate(ctx context.Context, in Input) (findings []Findin
 		}
 	}
 	if ctx.Err() != nil {
-		return []Finding{p.late(errTimeout)}, rules
+		return []Finding{p.late(demands, errTimeout)}
 	}
 	for _, key := range slices.Sorted(maps.Keys(violations)) {
 		findings = append(findings, p.finding(violations[key]))
 	}
-	return findings, rules
+	return findings
 }
 
 func (p *podSecurity) finding(v violation) Finding {
@@ -211,24 +208,29 @@ func (p *podSecurity) info(id string) RuleInfo {
 	return p.infos[slices.IndexFunc(p.infos, func(i RuleInfo) bool { return i.ID == id })]
 }
 
-// unreadable refuses an object that cannot be judged.
-func (p *podSecurity) unreadable(reason error) Finding {
-	return p.failure(fmt.Sprintf("the Pod cannot be read: %v", reason),
+// unreadable is for an object that cannot be judged.
+func (p *podSecurity) unreadable(demands []demand, reason error) Finding {
+	return p.failure(demands, fmt.Sprintf("the Pod cannot be read: %v", reason),
 		"Give every field of the Pod the type that Kubernetes documents for it.")
 }
 
-// late refuses an object that could not be judged in time.
-func (p *podSecurity) late(reason error) Finding {
-	f := p.failure(fmt.Sprintf("the Pod could not be judged by the Pod Security Standards: %v", reason),
+// late is for an object that could not be judged in time.
+func (p *podSecurity) late(demands []demand, reason error) Finding {
+	f := p.failure(demands, fmt.Sprintf("the Pod could not be judged by the Pod Security Standards: %v", reason),
 		"Try again; if it happens again, shorten the lists of the Pod.")
 	f.Late = errors.Is(reason, errTimeout)
 	return f
 }
 
-func (p *podSecurity) failure(message, remediation string) Finding {
-	return Finding{
-		Rule: RulePSSBaseline, Severity: Critical, Enforcement: Deny, Failure: true, Message: message, Remediation: remediation,
+// failure does what the strictest demand asks for.
+func (p *podSecurity) failure(demands []demand, message, remediation string) Finding {
+	f := Finding{
+		Rule: RulePSSBaseline, Severity: Critical, Enforcement: Off, Failure: true, Message: message, Remediation: remediation,
 	}
+	for _, d := range demands {
+		f.Enforcement = strictest(f.Enforcement, d.enforcement)
+	}
+	return f
 }
 
 // pod is the Pod as the checks want it, and as it was written.

@@ -5,10 +5,13 @@ package engine_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -315,5 +318,58 @@ func TestPodSecurityReadsTheAnnotationsOfTheTemplate(t *testing.T) {
 	delete(in.Pod, "metadata")
 	if found := onlyPodSecurity(e.Evaluate(context.Background(), in)); len(found) != 0 {
 		t.Errorf("a Pod without metadata: %s", show(t, found))
+	}
+}
+
+// What cannot be judged does what the strictest demand asks for, and nothing where nobody asks.
+func TestAPodThatCannotBeJudgedIsAFindingOfTheStrictestDemand(t *testing.T) {
+	cases := map[string]struct {
+		in    func(engine.Input) engine.Input
+		want  []brief
+		rules []string
+	}{
+		"denied": {
+			in:   func(in engine.Input) engine.Input { in.Tier = tier("baseline", "restricted", "v1.37"); return in },
+			want: []brief{{engine.RulePSSBaseline, "Deny", "", ""}}, rules: []string{engine.RulePSSBaseline, engine.RulePSSRestricted},
+		},
+		"warned of": {
+			in:   func(in engine.Input) engine.Input { in.Tier = tier("", "baseline", "v1.37"); return in },
+			want: []brief{{engine.RulePSSBaseline, "Warn", "", ""}}, rules: []string{engine.RulePSSBaseline},
+		},
+		"nobody asks": {
+			in: func(in engine.Input) engine.Input { in.Tier = tier("", "", "v1.37"); return in },
+		},
+		"a claim without a template": {
+			in: func(in engine.Input) engine.Input { in.Kind, in.Pod = engine.KindSandboxClaim, nil; return in },
+		},
+	}
+	check := func(t *testing.T, d engine.Decision, want []brief, rules []string) {
+		t.Helper()
+		if diff := cmp.Diff(want, briefs(onlyPodSecurity(d))); diff != "" {
+			t.Errorf("findings (-want +got):\n%s", diff)
+		}
+		judged := slices.DeleteFunc(slices.Clone(d.Evaluated), func(id string) bool { return !strings.HasPrefix(id, "pss-") })
+		if diff := cmp.Diff(rules, judged, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("rules (-want +got):\n%s", diff)
+		}
+	}
+	for name, tc := range cases {
+		t.Run(name+", all places are taken", func(t *testing.T) {
+			within(t, func(t *testing.T, h *engine.Hold) {
+				t.Helper()
+				e := newEngine(t, engine.WithConcurrency(1))
+				load(t, e, withoutLibrary(t), held())
+				answered := make(chan engine.Decision)
+				go func() { answered <- e.Evaluate(t.Context(), requestOf(t)) }()
+				synctest.Wait()
+				check(t, e.Evaluate(t.Context(), tc.in(requestOf(t))), tc.want, tc.rules)
+				h.Release()
+				<-answered
+			})
+		})
+		t.Run(name+", it cannot be read", func(t *testing.T) {
+			in := requestOf(t, "hostPID: yes please")
+			check(t, loaded(t, withoutLibrary(t)).Evaluate(t.Context(), tc.in(in)), tc.want, tc.rules)
+		})
 	}
 }

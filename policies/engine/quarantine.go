@@ -5,13 +5,12 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
-
-	"github.com/open-policy-agent/opa/v1/ast"
 )
 
 // quarantineAfter is how many times a rule may fail to finish before it is not run any more. What it
@@ -27,7 +26,7 @@ var errQuarantined = fmt.Errorf("it did not finish in time %d times and is not r
 // content changes nothing and new content starts anew.
 type ward struct {
 	mu       sync.Mutex
-	timeouts map[*ast.Module]int
+	timeouts map[[sha256.Size]byte]int
 
 	// tripped are the rules that nobody has taken out of the queries yet.
 	tripped map[string]bool
@@ -37,12 +36,13 @@ type ward struct {
 }
 
 func newWard() *ward {
-	return &ward{timeouts: map[*ast.Module]int{}, tripped: map[string]bool{}}
+	return &ward{timeouts: map[[sha256.Size]byte]int{}, tripped: map[string]bool{}}
 }
 
 // note counts the outcome of a rule that ran alone. It says whether the rule goes into quarantine now. The
-// rules of the library are reviewed and bounded: one that is late on a crowded machine is judged again with the
-// next request, since in quarantine it would refuse everything until a restart.
+// rules of the library are reviewed and bounded, and nobody can correct their content: one that is late is run again
+// with the next request, since in quarantine it would refuse everything until a restart, which anybody could bring
+// about who finds three objects that it is slow on.
 func (w *ward) note(r *rule, err error) bool {
 	if r.info.Source == SourceLibrary {
 		return false
@@ -51,12 +51,12 @@ func (w *ward) note(r *rule, err error) bool {
 	defer w.mu.Unlock()
 	if !errors.Is(err, errRunaway) {
 		if err == nil {
-			delete(w.timeouts, r.module)
+			delete(w.timeouts, r.content)
 		}
 		return false
 	}
-	w.timeouts[r.module]++
-	return w.timeouts[r.module] == quarantineAfter
+	w.timeouts[r.content]++
+	return w.timeouts[r.content] == quarantineAfter
 }
 
 // holds returns the ids of the rules that are in quarantine.
@@ -65,7 +65,7 @@ func (w *ward) holds(rules map[string]*rule) map[string]bool {
 	defer w.mu.Unlock()
 	held := map[string]bool{}
 	for id, r := range rules {
-		if w.timeouts[r.module] >= quarantineAfter {
+		if w.timeouts[r.content] >= quarantineAfter {
 			held[id] = true
 		}
 	}
@@ -76,11 +76,11 @@ func (w *ward) holds(rules map[string]*rule) map[string]bool {
 func (w *ward) retain(rules map[string]*rule) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	known := map[*ast.Module]bool{}
+	known := map[[sha256.Size]byte]bool{}
 	for _, r := range rules {
-		known[r.module] = true
+		known[r.content] = true
 	}
-	maps.DeleteFunc(w.timeouts, func(m *ast.Module, _ int) bool { return !known[m] })
+	maps.DeleteFunc(w.timeouts, func(content [sha256.Size]byte, _ int) bool { return !known[content] })
 }
 
 // WithQuarantineHook sets what is called, in a goroutine of the engine, when a rule is in quarantine. The next one goes

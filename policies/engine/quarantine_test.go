@@ -90,6 +90,11 @@ func TestARuleThatDoesNotEndAgainAndAgainIsQuarantined(t *testing.T) {
 		if diff := cmp.Diff([]string{"a"}, e.Quarantined()); diff != "" {
 			t.Errorf("after a load of the same content (-want +got):\n%s", diff)
 		}
+		engine.ForgetModules()
+		load(t, e, "", slowFor("yes"))
+		if diff := cmp.Diff([]string{"a"}, e.Quarantined()); diff != "" {
+			t.Errorf("after the same content was compiled anew (-want +got):\n%s", diff)
+		}
 		load(t, e, "", slowFor("never"))
 		if got := judge("yes"); got != "" || len(e.Quarantined()) > 0 {
 			t.Errorf("after a correction: %q, quarantined %q", got, e.Quarantined())
@@ -213,5 +218,53 @@ func TestTheEndOfAnEngineWaitsForItsQuarantines(t *testing.T) {
 		}
 		e.Close()
 		h.Release()
+	})
+}
+
+// Nobody can correct the content of a rule of the library: in quarantine it would refuse everything until a restart.
+func TestARuleOfTheLibraryIsRunAgainHoweverOftenItDoesNotEnd(t *testing.T) {
+	within(t, func(t *testing.T, h *engine.Hold) {
+		t.Helper()
+		e := newEngine(t, engine.WithConcurrency(100))
+		ours := slowFor("yes")
+		ours.Source = engine.SourceLibrary
+		load(t, e, "", ours)
+		for range 5 {
+			if got := failuresOf(judgeSlow(t, e, "yes")); len(got) != 1 || !strings.Contains(got[0], "with its whole time to itself") {
+				t.Errorf("failures: %q", got)
+			}
+			synctest.Wait()
+		}
+		if got := e.Quarantined(); len(got) > 0 {
+			t.Errorf("%q are in quarantine", got)
+		}
+		if got := failuresOf(judgeSlow(t, e, "no")); len(got) > 0 {
+			t.Errorf("an object that the rule can judge: %q", got)
+		}
+		h.Release()
+	})
+}
+
+// Where there is no place, a rule has not had its time.
+func TestWaitingForAPlaceCountsAgainstNoRule(t *testing.T) {
+	within(t, func(t *testing.T, first *engine.Hold) {
+		t.Helper()
+		first.Release()
+		e := newEngine(t, engine.WithConcurrency(1))
+		load(t, e, withoutLibrary(t), slowFor("yes"), ruleFile("b", "deny contains \"found\" if false\n"))
+		for range 3 {
+			h := engine.NewHold(t, "a")
+			// The evaluation of all rules together is left behind in the only place.
+			for _, got := range failuresOf(judgeSlow(t, e, "yes")) {
+				if strings.Contains(got, "with its whole time to itself") {
+					t.Errorf("a rule that did not run: %q", got)
+				}
+			}
+			h.Release()
+			synctest.Wait()
+		}
+		if got := e.Quarantined(); len(got) > 0 {
+			t.Errorf("%q are in quarantine", got)
+		}
 	})
 }

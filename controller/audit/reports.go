@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -164,7 +165,7 @@ func (r *report) results(namespace string, categories map[string]string) []repor
 func (g group) result(namespace string, categories map[string]string) reportsv1alpha1.ReportResult {
 	f := g.Value()
 	result := reportsv1alpha1.ReportResult{
-		Source: reportSource, Policy: f.Rule, Category: categories[f.Rule], Severity: reportsv1alpha1.ResultSeverity(f.Severity),
+		Source: reportSource, Policy: f.Rule, Category: clip.Part(categories[f.Rule]), Severity: reportsv1alpha1.ResultSeverity(f.Severity),
 		Result: outcome(f), Scored: f.Enforcement == engine.Deny, Description: description(f),
 		Properties: map[string]string{"enforcement": string(f.Enforcement), "objects": strconv.Itoa(len(g.subjects))},
 	}

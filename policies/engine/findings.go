@@ -123,7 +123,7 @@ func settle(findings []Finding) []Finding {
 	for i := range findings {
 		f := &findings[i]
 		f.Message, f.Remediation = shorten(f.Message, maxMessage), shorten(f.Remediation, maxText)
-		f.Field, f.Value = distinct(f.Field), distinct(f.Value)
+		f.Field, f.Value, f.Exemption = distinct(f.Field), distinct(f.Value), shorten(f.Exemption, maxText)
 	}
 	slices.SortFunc(findings, order)
 	findings = slices.Compact(findings)

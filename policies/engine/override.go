@@ -182,19 +182,20 @@ func (x *Exemption) expired(now time.Time) bool {
 func (x *Exemption) covers(in Input) bool {
 	metadata := objectAt(in.Object, "metadata")
 	name, _ := metadata["name"].(string)
-	if name == "" {
-		name, _ = metadata["generateName"].(string)
-	}
+	generateName, _ := metadata["generateName"].(string)
 	return (len(x.Namespaces) == 0 || slices.Contains(x.Namespaces, in.Namespace.Name)) &&
 		(len(x.Kinds) == 0 || slices.Contains(x.Kinds, in.Kind)) &&
-		(len(x.Objects) == 0 || slices.ContainsFunc(x.Objects, func(pattern string) bool { return matches(pattern, name) }))
+		(len(x.Objects) == 0 || slices.ContainsFunc(x.Objects, func(pattern string) bool { return matches(pattern, name, generateName) }))
 }
 
-func matches(pattern, name string) bool {
-	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
-		return strings.HasPrefix(name, prefix)
+// matches says whether a pattern is for the object. A name that is still to be generated will be none that is written
+// out, and begins as its generateName does.
+func matches(pattern, name, generateName string) bool {
+	prefix, isPrefix := strings.CutSuffix(pattern, "*")
+	if name == "" {
+		return isPrefix && strings.HasPrefix(generateName, prefix)
 	}
-	return pattern == name
+	return name == pattern || isPrefix && strings.HasPrefix(name, prefix)
 }
 
 func (o Override) selects(namespace NamespaceInfo) bool {

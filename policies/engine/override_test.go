@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,47 @@ exemptions:
 	}
 	if s := states["2027-01-01T00:00:00Z"]; s.Expiring || !s.Expired {
 		t.Errorf("after: %s", show(t, s))
+	}
+}
+
+// Whoever may have a name generated must not get the exemption of the one object that has the name.
+func TestAnExemptionByNameCoversNoGeneratedName(t *testing.T) {
+	e := loaded(t, `
+rules: {no-latest: {enforcement: Deny}}
+exemptions:
+- {rule: no-latest, namespaces: [exact], objects: [old-], reason: r, owner: o, expires: "9999-12-31"}
+- {rule: no-latest, namespaces: [pattern], objects: [old-*], reason: r, owner: o, expires: "9999-12-31"}
+- {rule: no-latest, namespaces: [longer], objects: [old-a*], reason: r, owner: o, expires: "9999-12-31"}
+`)
+	cases := map[string]struct {
+		namespace, name, generateName, want string
+	}{
+		"the name":                             {namespace: "exact", name: "old-", want: "Audit"},
+		"a generated one that begins like it":  {namespace: "exact", generateName: "old-", want: "Deny"},
+		"a pattern that the beginning matches": {namespace: "pattern", generateName: "old-a-", want: "Audit"},
+		"a pattern that it may match":          {namespace: "longer", generateName: "old-", want: "Deny"},
+		"a name beside it":                     {namespace: "pattern", name: "new", generateName: "old-", want: "Deny"},
+		"neither":                              {namespace: "pattern", want: "Deny"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := requestOf(t, `containers: [{name: a, image: "a:latest", resources: {limits: {cpu: 1, memory: 1Gi}}}]`)
+			in.Namespace.Name, in.Object["metadata"] = tc.namespace, map[string]any{"name": tc.name, "generateName": tc.generateName}
+			if d := e.Evaluate(context.Background(), in); len(d.Findings) != 1 || string(d.Findings[0].Enforcement) != tc.want {
+				t.Errorf("want one finding with %s, got %s", tc.want, show(t, d.Findings))
+			}
+		})
+	}
+}
+
+// Reports carry it with each result.
+func TestWhatAnExemptionSaysIsBounded(t *testing.T) {
+	e := loaded(t, fmt.Sprintf("exemptions: [{rule: no-latest, objects: [old-*], reason: %q, owner: o, expires: '9999-12-31'}]", strings.Repeat("ö", 5000)))
+	in := requestOf(t, `containers: [{name: a, image: "a:latest", resources: {limits: {cpu: 1, memory: 1Gi}}}]`)
+	in.Object["metadata"] = map[string]any{"name": "old-1"}
+	d := e.Evaluate(context.Background(), in)
+	if len(d.Findings) != 1 || len(d.Findings[0].Exemption) > 512 || !strings.HasPrefix(d.Findings[0].Exemption, "until 9999-12-31 by o: ö") {
+		t.Errorf("want one finding with the beginning of the reason, got %s", show(t, d.Findings))
 	}
 }
 

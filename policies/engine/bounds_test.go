@@ -61,6 +61,35 @@ func TestACrowdedPodCostsWhatItsLengthCosts(t *testing.T) {
 	}
 }
 
+// A claim's variables are its own and the Pod's, and each may be set twice.
+func TestACrowdedClaimCostsWhatItsLengthCosts(t *testing.T) {
+	const growth = 2.5
+	e := newEngine(t, engine.WithBudget(time.Minute, time.Second))
+	load(t, e, "rules: {claim-env: {parameters: {maxEntries: 1}}}")
+	cost := func(count int) uint64 {
+		var variables []any
+		for i := range count {
+			variables = append(variables, map[string]any{"name": fmt.Sprintf("A%d_TOKEN", i/2), "value": strings.Repeat("x", 10+i)})
+		}
+		in := requestOf(t)
+		in.Kind, in.PodPath, in.Template = engine.KindSandboxClaim, "template.spec.podTemplate", in.Object
+		in.Object = map[string]any{"spec": map[string]any{"env": variables}}
+		in.Pod = map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "a", "image": "a:1", "env": variables}}}}
+		return allocated(func() {
+			d := e.Evaluate(context.Background(), in)
+			text := show(t, d.Findings)
+			if strings.Contains(text, `"failure"`) || !strings.Contains(text, "is set twice") || !strings.Contains(text, "variables, at most 1") {
+				t.Errorf("want too many variables, some of them twice, and no failure, got %s", text)
+			}
+		})
+	}
+	cost(100)
+	half, whole := cost(500), cost(1000)
+	if got := float64(whole) / float64(half); got > growth {
+		t.Errorf("twice the variables cost %.1f times as much (%d and %d MB), want at most %.1f", got, half>>20, whole>>20, growth)
+	}
+}
+
 // The checks of the Pod Security Standards have the same time as the rules; an object that they did not
 // finish with is refused.
 func TestPodSecurityEndsWithItsTime(t *testing.T) {

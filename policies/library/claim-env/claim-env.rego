@@ -64,17 +64,21 @@ deny contains finding if {
 }
 
 deny contains finding if {
-	some index, variable in input.object.spec.env
-	some earlier, other in input.object.spec.env
-	earlier < index
-	variable.name == other.name
-	object.get(variable, "containerName", "") == object.get(other, "containerName", "")
+	some indices in places
+	some index in (indices - {min(indices)})
+	variable := input.object.spec.env[index]
 	finding := {
 		"message": sprintf("the variable %q is set twice", [variable.name]),
 		"field": sprintf("spec.env[%d].name", [index]),
 		"value": variable.name,
 		"content": variable,
 	}
+}
+
+# Where each name of each container stands: to look for each among all others takes the square of them.
+places[target] contains index if {
+	some index, variable in input.object.spec.env
+	target := [variable.name, values.given_or(variable, ["containerName"], "")]
 }
 
 deny contains finding if {

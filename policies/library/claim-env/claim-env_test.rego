@@ -61,3 +61,10 @@ test_denies_too_long_ones if {
 test_without_parameters_every_name_is_allowed if {
 	count(claim_env.deny) == 0 with input as object.remove(claim([{"name": "PATH"}]), ["parameters"])
 }
+
+test_a_third_is_found_as_the_second_is if {
+	twice := {finding.field | some finding in claim_env.deny; contains(finding.message, "set twice")} with input as {"object": {"spec": {"env": [
+		{"name": "A"}, {"name": "B"}, {"name": "A", "containerName": null}, {"name": "A", "containerName": ""}, {"name": "B", "containerName": "b"}, "A",
+	]}}}
+	twice == {"spec.env[2].name", "spec.env[3].name"}
+}

@@ -94,8 +94,7 @@ likeness := sprintf("(?:%s)", [concat(")|(?:", input.parameters.valuePatterns)])
 }
 
 # What a claim brings stands in its own list as well.
-brought(variable) if {
-	some own in pods.object_spec.env
-	own.name == variable.name
-	own.value == variable.value
-}
+brought(variable) if [variable.name, variable.value] in own
+
+# As a set: to look for each among all takes the square of them.
+own contains [variable.name, variable.value] if some variable in pods.object_spec.env

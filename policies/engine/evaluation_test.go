@@ -237,7 +237,7 @@ func TestParametersReachTheRuleHoweverItReadsThem(t *testing.T) {
 
 func TestTheInputIsAsDocumented(t *testing.T) {
 	body := `
-deny contains json.marshal(object.remove(input, ["object", "pod", "tier", "containers", "volumes", "claims", "owners", "sizes", "totals", "started", "resources", "requested", "pod_labels", "pod_annotations"]))
+deny contains json.marshal(object.remove(input, ["object", "pod", "tier", "containers", "volumes", "claims", "owners", "sizes", "totals", "started", "resources", "requested", "pod_labels", "pod_annotations", "claim_annotations"]))
 `
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	in := requestOf(t)

@@ -353,6 +353,7 @@ func TestAPodThatCannotBeJudgedIsAFindingOfTheStrictestDemand(t *testing.T) {
 			t.Errorf("rules (-want +got):\n%s", diff)
 		}
 	}
+	free := loaded(t, withoutLibrary(t))
 	for name, tc := range cases {
 		t.Run(name+", all places are taken", func(t *testing.T) {
 			within(t, func(t *testing.T, h *engine.Hold) {
@@ -368,8 +369,7 @@ func TestAPodThatCannotBeJudgedIsAFindingOfTheStrictestDemand(t *testing.T) {
 			})
 		})
 		t.Run(name+", it cannot be read", func(t *testing.T) {
-			in := requestOf(t, "hostPID: yes please")
-			check(t, loaded(t, withoutLibrary(t)).Evaluate(t.Context(), tc.in(in)), tc.want, tc.rules)
+			check(t, free.Evaluate(t.Context(), tc.in(requestOf(t, "hostPID: yes please"))), tc.want, tc.rules)
 		})
 	}
 }

@@ -65,6 +65,8 @@ func TestATenantsPoliciesStayBelowTheCeiling(t *testing.T) {
 		"the cluster's DNS, by a name of a port":  {in("restricted", "{}", strings.Replace(dns, "port: 53, protocol: TCP", "port: dns, protocol: TCP", 1)), "spec.egress[0]"},
 		"the internet where there is none":        {in("restricted", "{}", block("cidr: 198.51.100.0/24")), "198.51.100.0/24"},
 		"everything in a tier without a ceiling":  {in("trusted", "{}", everything), ""},
+		"everything, by the default tier":         {write{resource: policies, object: ofTenant("{}", everything), floor: true}, "more than tier standard allows"},
+		"everything, by a tier without a name":    {write{resource: policies, object: ofTenant("{}", everything), emptyTier: true}, "more than tier standard allows"},
 		"everything where there are no Sandboxes": {write{resource: policies, object: ofTenant("{}", everything)}, ""},
 		"a change of a policy that was there":     {write{resource: policies, object: ofTenant("{}", everything), old: ofTenant("{}", "[]"), tier: "standard"}, "spec.egress[0]"},
 		"metadata of a policy that was there":     {write{resource: policies, object: ofTenant("{}", everything), old: ofTenant("{}", everything), tier: "standard"}, ""},

@@ -105,6 +105,7 @@ func TestLabelsOfTheControllers(t *testing.T) {
 		"a hand-over by its user":            {write{resource: podResource, object: handedOver}, ""},
 		"one in a tier that allows it":       {write{resource: podResource, object: handedOver, tier: "trusted"}, ""},
 		"one in a tier that refuses it":      {write{resource: podResource, object: handedOver, tier: "restricted"}, "reserved-metadata"},
+		"one in a tier without a name":       {write{resource: podResource, object: handedOver, emptyTier: true}, ""},
 		"one in a tier that is none":         {write{resource: podResource, object: handedOver, tier: "lax"}, "reserved-metadata"},
 		"one that comes with an update":      {write{resource: podResource, object: handedOver, old: plain, tier: "restricted"}, "reserved-metadata"},
 		"one that stays":                     {write{resource: podResource, object: handedOver, old: handedOver, tier: "restricted"}, ""},
@@ -179,6 +180,7 @@ func TestOwnersAndNamesOfOurKinds(t *testing.T) {
 			resource: "sandboxclaims.v1beta1.extensions.agents.x-k8s.io", object: meta("SandboxClaim", "", ""), namespace: "kube-system",
 		}, "platform-namespace"},
 		"a tier that does not exist":   {write{resource: kindResource, object: meta("Sandbox", "", hardenedSpec), tier: "lax"}, "tier"},
+		"a tier without a name":        {write{resource: kindResource, object: meta("Sandbox", "", hardenedSpec), emptyTier: true}, ""},
 		"a fault that is there before": {write{resource: kindResource, object: meta("Sandbox", ", labels: {a: b}", "spec: {podTemplate: {spec: {hostPID: true}}}"), old: meta("Sandbox", "", "spec: {podTemplate: {spec: {hostPID: true}}}")}, ""},
 	})
 }

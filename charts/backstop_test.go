@@ -110,10 +110,10 @@ type write struct {
 	// resource is like "pods/resize.v1.".
 	resource    string
 	object, old string
-	// namespace is where, "tenant" if empty; tier is its tier label; floor says whether it
-	// holds Sandboxes.
-	namespace, tier string
-	floor           bool
+	// namespace is where, "tenant" if empty; tier is its tier label, emptyTier says that it has
+	// one without a value, and floor whether it holds Sandboxes.
+	namespace, tier  string
+	emptyTier, floor bool
 }
 
 // Authorize implements the apiserver's authorizer.
@@ -138,7 +138,7 @@ func (w write) operation() admission.Operation {
 func (w write) namespaceObject() *corev1.Namespace {
 	name := or(w.namespace, "tenant")
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
-	if w.tier != "" {
+	if w.tier != "" || w.emptyTier {
 		ns.Labels[keys.Tier] = w.tier
 	}
 	return ns

@@ -114,10 +114,10 @@ The tiers by name as a CEL list.
 {{- end -}}
 
 {{/*
-The tier of the request's namespace.
+The tier of the request's namespace; an empty label is as good as none.
 */}}
 {{- define "agent-sandbox.backstopTier" -}}
-namespaceObject.metadata.?labels[?'platform.agents.x-k8s.io/tier'].orValue({{ .Values.platform.defaultTier | toJson }})
+optional.ofNonZeroValue(namespaceObject.metadata.?labels[?'platform.agents.x-k8s.io/tier'].orValue('')).orValue({{ .Values.platform.defaultTier | toJson }})
 {{- end -}}
 
 {{/*

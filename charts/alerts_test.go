@@ -15,9 +15,11 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/policysource"
+	"github.com/agent-sandbox-platform/agent-sandbox/webhook"
 )
 
 // names collects the names of the metrics that are registered.
@@ -51,6 +53,9 @@ func TestAlertsAskForMetricsThatThereAre(t *testing.T) {
 	if _, err := policysource.NewMetrics(served, config.ComponentWebhook); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := webhook.NewMetrics(served, clock.RealClock{}); err != nil {
+		t.Fatal(err)
+	}
 	if err := config.Publish(served, config.ComponentWebhook, &config.Platform{}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +76,7 @@ func TestAlertsAskForMetricsThatThereAre(t *testing.T) {
 	}
 	want := map[string]string{
 		"AgentSandboxPoliciesDiffer": "1m", "AgentSandboxConfigurationsDiffer": "1m", "AgentSandboxPoliciesBroken": "5m", "AgentSandboxPolicySourceMissing": "5m",
-		"AgentSandboxPolicyQuarantined": "", "AgentSandboxPolicyExemptionEnds": "1h",
+		"AgentSandboxPolicyQuarantined": "", "AgentSandboxPolicyGivesNoAnswer": "5m", "AgentSandboxPolicyExemptionEnds": "1h",
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("alerts and how long it takes them (-want +got):\n%s", diff)

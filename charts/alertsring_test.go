@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// series are what Prometheus scraped last, by the text of a metric.
+// series are what Prometheus scraped last, by the text of a metric; a minute before all was zero.
 type series map[string]float64
 
 // ringing is what an alert tells.
@@ -60,6 +60,13 @@ func TestAlertsRingForWhatTheyAreAbout(t *testing.T) {
 		"rules that do not end are told by name": {"AgentSandboxPolicyQuarantined", series{
 			`agent_sandbox_policy_quarantined{namespace="tools-west", pod="a", rule="c"}`: 1, `agent_sandbox_policy_quarantined{namespace="tools-west", pod="b", rule="c"}`: 1,
 			`agent_sandbox_policy_quarantined{namespace="tools-west", pod="a", rule="d"}`: 1,
+		}, []string{`{rule="c"}`, `{rule="d"}`}},
+		"every rule gives an answer": {"AgentSandboxPolicyGivesNoAnswer", series{
+			`agent_sandbox_policy_failures_total{namespace="tools-west", pod="a", rule="c"}`: 0, `agent_sandbox_policy_failures_total{namespace="tools-east", rule="d"}`: 1,
+		}, nil},
+		"rules that give none are told by name": {"AgentSandboxPolicyGivesNoAnswer", series{
+			`agent_sandbox_policy_failures_total{namespace="tools-west", pod="a", rule="c"}`: 1, `agent_sandbox_policy_failures_total{namespace="tools-west", pod="b", rule="c"}`: 2,
+			`agent_sandbox_policy_failures_total{namespace="tools-west", pod="a", rule="d"}`: 1,
 		}, []string{`{rule="c"}`, `{rule="d"}`}},
 		"exemptions have time left": {"AgentSandboxPolicyExemptionEnds", series{
 			`agent_sandbox_policy_exemptions{namespace="tools-west", state="active"}`: 3, `agent_sandbox_policy_exemptions{namespace="tools-west", state="expired"}`: 0,
@@ -146,7 +153,7 @@ func (s series) queryable(t *testing.T, at time.Time) storage.Queryable {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, promql.NewStorageSeries(promql.Series{Metric: metric, Floats: []promql.FPoint{{T: at.UnixMilli(), F: value}}}))
+		all = append(all, promql.NewStorageSeries(promql.Series{Metric: metric, Floats: []promql.FPoint{{T: at.Add(-time.Minute).UnixMilli()}, {T: at.UnixMilli(), F: value}}}))
 	}
 	return &storage.MockQueryable{MockQuerier: &storage.MockQuerier{
 		SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {

@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -74,12 +75,16 @@ func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.R
 		return notReady()
 	}
 	v, err := j.judge(ctx, r)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return busy(errLate)
+	case err != nil:
 		return failed(http.StatusInternalServerError, err)
 	}
 	if excess != nil && slices.ContainsFunc(v.findings, func(f engine.Finding) bool { return f.Rule == judge.RuleDefaults }) {
 		return j.unfit(ctx, req, *excess) // it was too large for mutation
 	}
+	countFindings(ctx, v) // with what was late, which no answer names beside what is known
 	switch known := v.inTime(); {
 	case len(known.with(engine.Deny)) > 0:
 		v = known
@@ -87,7 +92,6 @@ func (j *Judge) Validate(ctx context.Context, req admission.Request) admission.R
 		logf.FromContext(ctx).Info("the policies did not judge in time, the request is asked to come again", "request", req.UID)
 		return busy(v.late())
 	}
-	countFindings(ctx, v)
 	response := respond(req, v)
 	if v.missesMutation() {
 		comeAgain(&response)

@@ -150,6 +150,7 @@ func (w world) parts(tb testing.TB) (*Judge, *policysource.Source, *Metrics) {
 	decide := &Judge{
 		Judge:           &judge.Judge{Current: func() *config.Platform { return parsed }, Engine: rules, Clock: clock, Lookup: Lookup{Cached: reader, Live: reader}},
 		ControllerUsers: sets.New(controllerUser),
+		Patience:        time.Minute,
 	}
 	return decide, source, m
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -32,6 +33,8 @@ type Judge struct {
 	// ControllerUsers are the names of users that may do what only controllers do,
 	// besides those of Kubernetes itself.
 	ControllerUsers sets.Set[string]
+	// Patience is how long a request is judged, with what its object was before.
+	Patience time.Duration
 }
 
 // verdict is the outcome of a review.
@@ -73,8 +76,11 @@ func (v verdict) late() error {
 // before ends the id of the decision on the object as it was before an update that would be refused.
 const before = "-before"
 
-// judge gives the verdict on a request. The error is ours, not the object's.
+// judge gives the verdict on a request. The error is ours, not the object's. An object and what
+// it was before an update are judged within the same time: an apiserver waits for both together.
 func (j *Judge) judge(ctx context.Context, r review) (verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, j.Patience)
+	defer cancel()
 	if r.kind == kindScale {
 		pool, err := j.Lookup.Pool(ctx, r.namespace, r.name)
 		if err != nil || pool == nil {

@@ -55,11 +55,13 @@ const (
 	// hundred of those that are judged that is half of the 512Mi of the default.
 	shortBodies = 18 << 20
 	longBodies  = 2 * maxBody
-	// waitForPlace and timeToArrive are how long a request waits for its place, and how long
-	// its body may then take to arrive. With what judging takes they are less than the five
-	// seconds that an apiserver gives us.
+	// waitForPlace, timeToArrive and timeToJudge are how long a request waits for its place,
+	// how long its body may then take to arrive, and how long it is judged. With the moment
+	// that a rule has to notice that its time is over they are less than the five seconds that
+	// an apiserver gives us.
 	waitForPlace = time.Second
 	timeToArrive = 2 * time.Second
+	timeToJudge  = 1800 * time.Millisecond
 	// retryAfter is how many seconds a client is asked to wait when we are busy.
 	retryAfter = 1
 )

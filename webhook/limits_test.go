@@ -14,9 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 // When more come than can be judged, the others are told to come again; none of them
@@ -52,20 +56,92 @@ func TestRequestsBeyondTheLimitAreAskedToComeAgain(t *testing.T) {
 	}
 }
 
-// Nobody is refused for good because a machine was too busy to judge him; what is known
-// to be wrong is refused all the same.
+// Nobody is refused for good because a machine was too busy to judge him, nor is an update let through for it; what
+// is known to be wrong is refused all the same. Each rule that had no time is counted, whatever the answer.
 func TestRequestsThatAreNotJudgedInTimeAreAskedToComeAgain(t *testing.T) {
-	handlers := world{hurried: true}.start(t)
 	good := sandbox("")
-	response := ask(t, handlers[PathValidate], creation("tenant", "Sandbox", good))
-	if r := response.Result; response.Allowed || r.Code != http.StatusTooManyRequests || r.Details == nil || r.Details.RetryAfterSeconds != 1 ||
-		!strings.Contains(r.Message, "did not judge the object in time") {
-		t.Errorf("one that nothing is known against gets %+v, want 429 with a second to wait", r)
+	named := func(metadata string) string {
+		return strings.Replace(good, `"name": "box",`, `"name": "box", `+metadata+`,`, 1)
 	}
-	reserved := strings.Replace(good, `"metadata": {"name": "box",`, `"metadata": {"name": "box", "annotations": {"agents.x-k8s.io/pod-name": "x"},`, 1)
-	if r := ask(t, handlers[PathValidate], creation("tenant", "Sandbox", reserved)).Result; r.Code != http.StatusForbidden || !strings.Contains(r.Message, "reserved-metadata") {
-		t.Errorf("one with a reserved label gets %+v, want it refused", r)
+	const reserved = `"annotations": {"agents.x-k8s.io/pod-name": "x"}`
+	cases := map[string]struct {
+		request admissionv1.AdmissionRequest
+		code    int32
+		says    string
+	}{
+		"one that nothing is known against": {creation("tenant", "Sandbox", good), http.StatusTooManyRequests, "did not judge the object in time"},
+		"an update of its labels":           {update("tenant", "Sandbox", good, named(`"labels": {"a": "b"}`)), http.StatusTooManyRequests, "did not judge the object in time"},
+		"an update of its Pod":              {update("tenant", "Sandbox", good, sandbox(`, "hostname": "a"`)), http.StatusTooManyRequests, "did not judge the object in time"},
+		"one with a reserved annotation":    {creation("tenant", "Sandbox", named(reserved)), http.StatusForbidden, "reserved-metadata"},
+		"an update that brings it in":       {update("tenant", "Sandbox", good, named(reserved)), http.StatusForbidden, "reserved-metadata"},
 	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			decide, source, m := world{hurried: true}.parts(t)
+			registry := prometheus.NewRegistry()
+			registry.MustRegister(m.failures)
+			r := ask(t, Handlers(decide, source, m, 100)[PathValidate], tc.request).Result
+			if r == nil || r.Code != tc.code || !strings.Contains(r.Message, tc.says) {
+				t.Fatalf("it gets %+v, want %d because of %q", r, tc.code, tc.says)
+			}
+			if tc.code == http.StatusTooManyRequests && r.Details.RetryAfterSeconds != 1 {
+				t.Errorf("it is to wait %d seconds, want 1", r.Details.RetryAfterSeconds)
+			}
+			if late := counted(t, registry)["agent_sandbox_policy_failures_total"]; late < 10 {
+				t.Errorf("%v rules without an answer are counted, want all that there are", late)
+			}
+		})
+	}
+}
+
+// timedLookup notes the deadlines that it is given.
+type timedLookup struct {
+	judge.Lookup
+	seen []time.Time
+}
+
+func (d *timedLookup) Pool(ctx context.Context, namespace, name string) (map[string]any, error) {
+	at, _ := ctx.Deadline()
+	d.seen = append(d.seen, at)
+	return d.Lookup.Pool(ctx, namespace, name)
+}
+
+// An apiserver waits for both judgements of an update together, five seconds and no longer.
+func TestAnUpdateIsJudgedWithinOneTime(t *testing.T) {
+	decide, source, m := world{}.parts(t)
+	lookup := &timedLookup{Lookup: decide.Lookup}
+	decide.Lookup = lookup
+	claim := func(metadata string) string {
+		return `{"metadata": {"name": "c"` + metadata + `}, "spec": {"warmPoolRef": {"name": "none"}}}`
+	}
+	request := update("tenant", "SandboxClaim", claim(""), claim(`, "annotations": {"agents.x-k8s.io/pod-name": "x"}`))
+	if ask(t, Handlers(decide, source, m, 100)[PathValidate], request).Allowed {
+		t.Error("it is allowed, so that nobody asks what was before")
+	}
+	if len(lookup.seen) != 2 || lookup.seen[0].IsZero() || !lookup.seen[0].Equal(lookup.seen[1]) {
+		t.Errorf("the ends of the time of both judgements are %v, want one", lookup.seen)
+	}
+	if whole := waitForPlace + timeToArrive + timeToJudge; whole >= 5*time.Second {
+		t.Errorf("a request may take %v", whole)
+	}
+}
+
+// What cannot even be looked up in time is asked to come again as well.
+func TestARequestWhoseLookupsAreLateIsAskedToComeAgain(t *testing.T) {
+	decide, source, m := world{}.parts(t)
+	decide.Patience = 0
+	decide.Lookup = slowLookup{decide.Lookup}
+	if r := ask(t, Handlers(decide, source, m, 100)[PathValidate], creation("tenant", "Sandbox", sandbox(""))).Result; r == nil || r.Code != http.StatusTooManyRequests {
+		t.Errorf("it gets %+v, want 429", r)
+	}
+}
+
+// slowLookup waits until nobody waits for it any more.
+type slowLookup struct{ judge.Lookup }
+
+func (slowLookup) Namespace(ctx context.Context, _ string) (engine.NamespaceInfo, error) {
+	<-ctx.Done()
+	return engine.NamespaceInfo{}, fmt.Errorf("get the namespace: %w", ctx.Err())
 }
 
 // Two replicas may have different tiers while they roll: what one left unset the other

@@ -120,6 +120,7 @@ func (s *server) wire(ctx context.Context, source *certs.Source) error {
 			Lookup: Lookup{Cached: s.mgr.GetClient(), Live: s.mgr.GetAPIReader()},
 		},
 		ControllerUsers: s.o.controllerUsers(),
+		Patience:        timeToJudge,
 	}
 	for path, handle := range Handlers(decide, policies, m, s.o.MaxInFlight) {
 		s.mgr.GetWebhookServer().Register(path, s.drain.farewell(handle))

@@ -37,15 +37,15 @@ func (c Change) excuses(f engine.Finding) bool {
 // smaller, whatever the value. Each old finding excuses one new one only. The failure of a
 // rule is no finding about the object, and what is not listed is nobody's, so they excuse
 // nothing once the spec changed. Neither does a tier that nobody knows, unless the change is
-// only about the end. A rule that had no time to judge what was before cannot have what it
-// finds now count as new: that is late as well.
+// only about the end. A rule that had no time to judge what was before excuses nothing, and what
+// it finds now is not known to be new: that is late as well.
 func Ratchet(now, before Judgement, change Change) (brought, tolerated []engine.Finding) {
 	old, late := map[string][]engine.Finding{}, sets.New[string]()
 	for _, f := range before.Findings {
 		if f.Late {
 			late.Insert(f.Rule)
 		}
-		if !f.Failure && f.Omits == 0 || change.excuses(f) {
+		if !f.Failure && f.Omits == 0 || !f.Late && change.excuses(f) {
 			id := identity(f, before.Document)
 			old[id] = append(old[id], f)
 		}

@@ -95,6 +95,7 @@ func TestRatchet(t *testing.T) {
 		"other content counts":                         {[]engine.Finding{content("a")}, []engine.Finding{content("b")}, ChangesSpec, 1, 0},
 		"the same content is tolerated":                {[]engine.Finding{content("a")}, []engine.Finding{content("a")}, ChangesSpec, 0, 0},
 		"what had no time before excuses nothing":      {[]engine.Finding{finding("a", "1")}, []engine.Finding{late}, ChangesSpec, 1, 1},
+		"nor is it excused by itself":                  {[]engine.Finding{late}, []engine.Finding{late}, ChangesNothing, 1, 1},
 		"and speaks for no other rule":                 {[]engine.Finding{{Rule: "other", Field: "a", Enforcement: engine.Deny}}, []engine.Finding{late}, ChangesSpec, 1, 0},
 	}
 	for name, tc := range cases {

@@ -53,6 +53,7 @@ func TestACrowdedPodCostsWhatItsLengthCosts(t *testing.T) {
 	}
 	cost(100)
 	half, whole := cost(2000), cost(4000)
+	t.Logf("4,000 volumes and tolerations cost %d MB", whole>>20)
 	if whole > most {
 		t.Errorf("4,000 volumes and tolerations cost %d MB, want at most %d", whole>>20, most>>20)
 	}

@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/pod-security-admission/policy"
 )
 
@@ -122,48 +121,6 @@ func TestWhatIsRememberedOfModulesIsBounded(t *testing.T) {
 				t.Errorf("%d are remembered at the same time, want %d; loaded %d times", most, tc.most, loads)
 			}
 		})
-	}
-}
-
-// What a check reads and nobody decodes would pass it.
-func TestEveryFieldThatChecksReadIsDecoded(t *testing.T) {
-	container := map[string]any{
-		"name": "a", "securityContext": map[string]any{"privileged": true}, "ports": []any{map[string]any{"hostPort": int64(1)}},
-		"lifecycle": map[string]any{"preStop": map[string]any{"exec": map[string]any{"command": []any{"a"}}}},
-	}
-	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
-		container[probe] = map[string]any{"periodSeconds": int64(1)}
-	}
-	spec := map[string]any{
-		"hostNetwork": true, "hostPID": true, "hostIPC": true, "securityContext": map[string]any{"runAsNonRoot": true},
-		"volumes": []any{map[string]any{"name": "a", "hostPath": map[string]any{"path": "/"}}}, "hostUsers": false, "os": map[string]any{"name": "windows"},
-	}
-	for _, list := range containerLists {
-		spec[list] = []any{container}
-	}
-	decoded, err := decodePod(Input{Pod: map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "b"}}, "spec": spec}})
-	if err != nil || decoded.metadata.Annotations["a"] != "b" || decoded.spec.HostUsers != nil || decoded.spec.OS != nil {
-		t.Fatalf("decoded %v, %v", decoded, err)
-	}
-	got, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&decoded.spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wants := func(owner string, in map[string]any, paths []string) {
-		for _, path := range paths {
-			if field, _, _ := strings.Cut(path, "."); in[strings.TrimSuffix(field, "[]")] == nil {
-				t.Errorf("%s of %s is not decoded", field, owner)
-			}
-		}
-	}
-	for _, p := range places {
-		wants("the Pod", got, p.pod)
-		for _, list := range containerLists {
-			wants(list, memberAt(got, list, 0), append(p.container, "name"))
-		}
-		if len(p.volume) > 0 {
-			wants("volumes", memberAt(got, "volumes", 0), []string{"hostPath"})
-		}
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	podsecurityapi "k8s.io/pod-security-admission/api"
@@ -245,9 +244,6 @@ type pod struct {
 // Windows, the checks tolerate more, and a sandboxed runtime need not honour the one nor be the other.
 func decodePod(in Input) (pod, error) {
 	p := pod{path: in.PodPath, raw: in.Pod}
-	if path, text, costly := apiquantity.FindCostly(in.Pod); costly {
-		return p, fmt.Errorf("%s is %s, not a quantity", strings.TrimPrefix(path, "."), textOf(text))
-	}
 	var spec checkedSpec
 	var metadata checkedMetadata
 	for key, target := range map[string]any{"spec": &spec, "metadata": &metadata} {
@@ -259,8 +255,13 @@ func decodePod(in Input) (pod, error) {
 			return p, fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	p.spec, p.metadata.Annotations = spec.whole(), metadata.Annotations
-	return p, checkQuantities(objectAt(in.Pod, "spec"))
+	raw := objectAt(in.Pod, "spec")
+	volumes, err := decodeVolumes(raw["volumes"])
+	if err != nil {
+		return p, fmt.Errorf("spec: %w", err)
+	}
+	p.spec, p.metadata.Annotations = spec.whole(volumes), metadata.Annotations
+	return p, checkQuantities(raw)
 }
 
 // checkQuantities refuses amounts that Kubernetes could not read: nobody could decode the object.
@@ -283,7 +284,7 @@ func checkQuantities(spec map[string]any) error {
 }
 
 var parsable = newCache(func(text string) bool {
-	_, err := resource.ParseQuantity(text)
+	_, err := apiquantity.Parse(text)
 	return err == nil
 })
 

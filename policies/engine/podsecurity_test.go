@@ -287,6 +287,17 @@ func TestAPodThatCannotBeReadIsDenied(t *testing.T) {
 		"A boolean as text":          "hostNetwork: 'true'",
 		"A quantity that is none":    "containers: [{name: a, resources: {limits: {cpu: lots}}}]",
 		"A container that is a list": "containers: [[]]",
+		"A probe as text":            "containers: [{name: a, livenessProbe: often}]",
+		"A host of a hook as number": "containers: [{name: a, lifecycle: {preStop: {httpGet: {host: 1}}}}]",
+		"A port as text":             "containers: [{name: a, ports: [{hostPort: http}]}]",
+		"Volumes as an object":       "volumes: {a: {emptyDir: {}}}",
+		"A volume as text":           "volumes: [a]",
+		"A volume's name as number":  "volumes: [{name: 1, emptyDir: {}}]",
+		"A source as text":           "volumes: [{name: a, hostPath: /}]",
+		"A source with a bad field":  "volumes: [{name: a, hostPath: {path: [/]}}]",
+		"A size that is none":        "volumes: [{name: a, emptyDir: {sizeLimit: lots}}]",
+		"A size that takes minutes":  "volumes: [{name: a, emptyDir: {sizeLimit: '1e-100000000'}}]",
+		"An amount that does":        "containers: [{name: a, resources: {limits: {cpu: '1e-100000000'}}}]",
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := onlyPodSecurity(loaded(t, "").Evaluate(context.Background(), requestOf(t, change)))

@@ -5,6 +5,7 @@ package charts_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -297,5 +298,16 @@ func TestTheAuthorityKeepsItsKeyAndTheCertificateDoesNot(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[bool]string{true: "Never", false: "Always"}, got); diff != "" {
 		t.Errorf("rotation of keys by whether it is the authority's (-want +got):\n%s", diff)
+	}
+}
+
+// Whoever is listed acts as our controllers beside them, not in their place.
+func TestUsersThatActAsControllersAreAdded(t *testing.T) {
+	in := elsewhere
+	in.set = []string{"admission.controllerUsers={system:serviceaccount:velero:velero,ann}"}
+	args := named[*appsv1.Deployment](t, render(t, in), "q7-blue-webhook").Spec.Template.Spec.Containers[0].Args
+	want := "--controller-users=system:serviceaccount:tools-west:q7-blue-controller,system:serviceaccount:velero:velero,ann"
+	if !slices.Contains(args, want) {
+		t.Errorf("the arguments are %q, want %s among them", args, want)
 	}
 }

@@ -93,7 +93,10 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"a sample above all":              {set: []string{"webhook.decisionLog.sample=2"}, want: []string{"/webhook/decisionLog/sample"}},
 		"an override without a name":      {set: []string{"policies.overrides[0].rules.dra.enforcement=Warn"}, want: []string{"/policies/overrides/0", "name"}},
 		"an exemption without an end":     {set: []string{"policies.exemptions[0].rule=dra"}, want: []string{"/policies/exemptions/0", "expires"}},
-		"a drain longer than the end":     {set: []string{"webhook.drainSeconds=31"}, want: []string{"webhook.drainSeconds is 31", "30"}},
+		"a drain that cuts off requests":  {set: []string{"webhook.drainSeconds=26"}, want: []string{"webhook.drainSeconds is 26 and webhook.timeoutSeconds 5", "30"}},
+		"a timeout that does":             {set: []string{"webhook.timeoutSeconds=26"}, want: []string{"webhook.timeoutSeconds 26"}},
+		"two users as one":                {set: []string{`admission.controllerUsers={a\,b}`}, want: []string{"/admission/controllerUsers/0"}},
+		"a user without a name":           {setString: []string{"admission.controllerUsers[0]="}, want: []string{"/admission/controllerUsers/0"}},
 		"fewer replicas than the least":   {set: []string{"webhook.autoscaling.enabled=true", "webhook.autoscaling.minReplicas=9"}, want: []string{"minReplicas is 9"}},
 		"an issuer that nobody asks":      {set: []string{"certificates.certManager.issuerRef.name=ca"}, want: []string{"issuerRef", "set it to cert-manager"}},
 		"an issuer without a name":        {set: []string{"certificates.provider=cert-manager", "certificates.certManager.issuerRef.kind=Issuer"}, want: []string{"issuerRef", "name"}},
@@ -107,6 +110,13 @@ func TestValuesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wantFailure(t, install{set: tc.set, setString: tc.setString}, tc.want...)
 		})
+	}
+}
+
+// A replica that stops has the time to answer what came to it last, to the second.
+func TestTheLongestDrain(t *testing.T) {
+	for _, set := range [][]string{{"webhook.drainSeconds=25"}, {"webhook.timeoutSeconds=25"}} {
+		render(t, install{set: set})
 	}
 }
 
@@ -221,12 +231,12 @@ func TestTheSchemaNamesEveryValue(t *testing.T) {
 
 // A whole number in YAML reaches a template as a float, which prints as 1e+06.
 func TestLargeNumbersAreWrittenOut(t *testing.T) {
-	for _, number := range []string{"1000000", "2147483647"} {
+	for _, number := range []string{"1000000", "2147483642"} {
 		given := map[string]any{}
 		text := strings.ReplaceAll(`
 crds: {install: false}
 controller: {replicas: N, terminationGracePeriodSeconds: N, revisionHistoryLimit: N, podLabels: {build: N}, nodeSelector: {pool: N}}
-webhook: {terminationGracePeriodSeconds: N, drainSeconds: N, podAnnotations: {build: N}, autoscaling: {enabled: true, minReplicas: N, maxReplicas: N}}
+webhook: {terminationGracePeriodSeconds: 2147483647, drainSeconds: N, podAnnotations: {build: N}, autoscaling: {enabled: true, minReplicas: N, maxReplicas: N}}
 cleanup: {activeDeadlineSeconds: N}
 platform: {environment: {budget: N}}
 policies: {rules: {limits-required: {parameters: {most: N}}}}
@@ -243,8 +253,8 @@ policies: {rules: {limits-required: {parameters: {most: N}}}}
 				t.Errorf("%s: a number has an exponent:\n%s", o, o.text)
 			}
 		}
-		if got := strings.Count(r.Manifest, number); got != 12 {
-			t.Errorf("%s stands %d times in the manifest, want 12", number, got)
+		if got := strings.Count(r.Manifest, number); got != 11 {
+			t.Errorf("%s stands %d times in the manifest, want 11", number, got)
 		}
 		if strings.Contains(r.Info.Notes, "e+0") {
 			t.Errorf("a number in the notes has an exponent:\n%s", r.Info.Notes)

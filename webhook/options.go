@@ -36,9 +36,9 @@ type Options struct {
 	MutatingWebhookName, ValidatingWebhookName string
 	// Lifetimes are those of certificates with the provider self.
 	Lifetimes certs.Lifetimes
-	// ControllerUsers are users that may do what only controllers do, separated by
-	// commas.
-	ControllerUsers string
+	// ControllerUsers are users that may do what only controllers do; without any it is
+	// our controller as it is called by default.
+	ControllerUsers []string
 	// MetricsBindAddress and HealthProbeBindAddress are addresses such as ":8080";
 	// "0" serves none.
 	MetricsBindAddress, HealthProbeBindAddress string
@@ -65,8 +65,12 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.ServiceName, "service-name", "agent-sandbox-webhook", "Name of the Service through which the apiserver calls.")
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8080", "Address of the metrics; 0 serves none.")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "Address of the probes /healthz and /readyz; 0 serves none.")
-	flags.StringVar(&o.ControllerUsers, "controller-users", "",
-		"Users that may do what only controllers do, separated by commas; by default the ServiceAccount agent-sandbox-controller of the namespace.")
+	flags.Func("controller-users",
+		"Users that may do what only controllers do, separated by commas, and more of them each time it is given; by default the ServiceAccount agent-sandbox-controller of the namespace.",
+		func(text string) error {
+			o.ControllerUsers = append(o.ControllerUsers, strings.Split(text, ",")...)
+			return nil
+		})
 	flags.DurationVar(&o.DrainDelay, "drain-delay", 5*time.Second, "How long requests are still served after the signal to stop.")
 	flags.IntVar(&o.MaxInFlight, "max-in-flight", 200, "How many requests are judged at the same time; further ones are answered with 429, and clients repeat them.")
 	flags.BoolVar(&o.Version, "version", false, "Print the version and exit.")
@@ -117,14 +121,14 @@ func (o *Options) Validate() field.ErrorList {
 }
 
 func (o *Options) controllerUsers() sets.Set[string] {
-	if o.ControllerUsers == "" {
-		return sets.New("system:serviceaccount:" + o.Namespace + ":agent-sandbox-controller")
-	}
 	users := sets.New[string]()
-	for user := range strings.SplitSeq(o.ControllerUsers, ",") {
+	for _, user := range o.ControllerUsers {
 		users.Insert(strings.TrimSpace(user))
 	}
-	return users.Delete("")
+	if users.Delete(""); users.Len() == 0 {
+		users.Insert("system:serviceaccount:" + o.Namespace + ":agent-sandbox-controller")
+	}
+	return users
 }
 
 func (o *Options) certificate() certs.Options {

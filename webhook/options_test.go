@@ -8,12 +8,14 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -53,15 +55,23 @@ func TestOptionsValidate(t *testing.T) {
 }
 
 func TestControllerUsers(t *testing.T) {
-	for text, want := range map[string][]string{
-		"":      {"system:serviceaccount:ns:agent-sandbox-controller"},
-		"a, b,": {"a", "b"},
-	} {
-		o := Options{Namespace: "ns", ControllerUsers: text}
-		users := o.controllerUsers()
-		if users.Len() != len(want) || !users.HasAll(want...) {
-			t.Errorf("users of %q are %v, want %v", text, users, want)
-		}
+	cases := map[string]struct{ args, want []string }{
+		"none are our own":              {nil, []string{"system:serviceaccount:ns:agent-sandbox-controller"}},
+		"none in a list are our own":    {[]string{"--controller-users= ,"}, []string{"system:serviceaccount:ns:agent-sandbox-controller"}},
+		"several in a list":             {[]string{"--controller-users=a, b,"}, []string{"a", "b"}},
+		"more that are given elsewhere": {[]string{"--controller-users=a,b", "--controller-users=c"}, []string{"a", "b", "c"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o, flags := Options{}, flag.NewFlagSet("webhook", flag.ContinueOnError)
+			o.Bind(flags)
+			if err := flags.Parse(append([]string{"--namespace=ns"}, tc.args...)); err != nil {
+				t.Fatal(err)
+			}
+			if got := sets.List(o.controllerUsers()); !slices.Equal(got, tc.want) {
+				t.Errorf("users are %v, want %v", got, tc.want)
+			}
+		})
 	}
 }
 

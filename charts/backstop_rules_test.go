@@ -17,9 +17,22 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
-// backedUp are the rules of the library that hold without the webhook.
+// backedUp are the rules of the library that hold without the webhook. No exemption relaxes them: what it let through
+// nobody would run.
 var backedUp = []string{
 	"automount-token", "ephemeral-in-template", "host-namespaces", "host-port", "hostpath", "privileged", "projected-identity", "runtimeclass-required",
+}
+
+func TestNothingRelaxesARuleThatIsBackedUp(t *testing.T) {
+	var floor []string
+	for _, info := range rulesOf(t, render(t, install{})).Catalogue() {
+		if info.Floor && !engine.IsNative(info.ID) {
+			floor = append(floor, info.ID)
+		}
+	}
+	if diff := cmp.Diff(backedUp, floor); diff != "" {
+		t.Errorf("rules with floor: true (-want those that are backed up +got):\n%s", diff)
+	}
 }
 
 // podChanges are what the rules and the backstop are both asked about.

@@ -11,6 +11,7 @@
 #   category: identity
 #   severity: high
 #   enforcement: Deny
+#   floor: true
 #   remediation: Set automountServiceAccountToken to false.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: ["CIS 5.1.6", "NSA:C-0034", "C-0309", "OWASP LLM06"]

@@ -11,6 +11,7 @@
 #   category: isolation
 #   severity: medium
 #   enforcement: Deny
+#   floor: true
 #   remediation: Move the container to containers or initContainers.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: [none]

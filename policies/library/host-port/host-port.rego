@@ -11,6 +11,7 @@
 #   category: network
 #   severity: high
 #   enforcement: Deny
+#   floor: true
 #   remediation: Remove hostPort; set spec.service to true to reach the Sandbox by name.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: ["PSS:hostPorts", "CIS 5.2.13", "NSA:C-0044"]

@@ -11,6 +11,7 @@
 #   category: identity
 #   severity: high
 #   enforcement: Deny
+#   floor: true
 #   remediation: Remove the source from the projected volume.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: ["CIS 5.1.6", "OWASP LLM06"]

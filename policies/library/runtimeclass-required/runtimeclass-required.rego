@@ -11,6 +11,7 @@
 #   category: isolation
 #   severity: critical
 #   enforcement: Deny
+#   floor: true
 #   remediation: Set runtimeClassName to a RuntimeClass of the tier.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: ["C-0297"]

@@ -69,6 +69,24 @@ family(range) := "IPv6" if {
 }
 
 # METADATA
+# description: Whether two ranges of the same family have an address in common.
+meet(range, other) if {
+	family(range) == family(other)
+	net.cidr_intersects(range, other)
+}
+
+# METADATA
+# description: >-
+#   The cidr of each block in which it cannot be read, by its field path: older apiservers take some that read as another
+#   range than they look like, so that such a one may cover anything.
+unreadable[path] := text if {
+	some of_block, block in blocks
+	text := values.given_or(block, ["cidr"], "")
+	not family(text)
+	path := sprintf("%s.cidr", [of_block])
+}
+
+# METADATA
 # description: Whether a range is left out of a block by one of its excepts.
 spared(range, block) if {
 	some except in block.except

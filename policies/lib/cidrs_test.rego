@@ -26,3 +26,22 @@ test_ports_of_blocks if {
 		"spec.networkPolicy.egress[1].to[0].ipBlock": {"every port"},
 	} with input as {"object": {"spec": {"networkPolicy": {"egress": rules}}}}
 }
+
+test_ranges_that_meet[note] if {
+	some note, case in {
+		"the same": ["10.0.0.0/8", "10.0.0.0/8", true],
+		"within": ["0.0.0.0/0", "10.0.0.0/8", true],
+		"beside": ["128.0.0.0/1", "10.0.0.0/8", false],
+		"another family": ["::/0", "10.0.0.0/8", false],
+		"none": ["x", "x", false],
+	}
+	count([1 | cidrs.meet(case[0], case[1])]) == count([1 | case[2] == true])
+}
+
+test_unreadable_ranges if {
+	peers := [{"ipBlock": {"cidr": "10.0.0.0/8"}}, {"ipBlock": {"cidr": "010.0.0.0/8"}}, {"ipBlock": {}}, {}]
+	cidrs.unreadable == {
+		"spec.networkPolicy.egress[0].to[1].ipBlock.cidr": "010.0.0.0/8",
+		"spec.networkPolicy.egress[0].to[2].ipBlock.cidr": "",
+	} with input as {"object": {"spec": {"networkPolicy": {"egress": [{"to": peers}]}}}}
+}

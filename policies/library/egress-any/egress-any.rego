@@ -28,7 +28,7 @@
 #       maximum: 128
 #       default: 16
 #     requiredExcepts:
-#       description: What a range that covers everything has to leave out.
+#       description: What a range that covers everything has to leave out where it reaches that far.
 #       type: array
 #       items: {type: string, pattern: "^[0-9a-fA-F.:]+/[0-9]+$"}
 #       default: [10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 169.254.0.0/16, "fc00::/7", "fe80::/10"]
@@ -73,7 +73,7 @@ deny contains finding if {
 	some path, block in cidrs.blocks
 	wide(block.cidr)
 	some required in input.parameters.requiredExcepts
-	cidrs.family(required) == cidrs.family(block.cidr)
+	cidrs.meet(block.cidr, required)
 	not cidrs.spared(required, block)
 	finding := {
 		"message": sprintf("the range covers %s", [required]),
@@ -101,7 +101,7 @@ deny contains finding if {
 deny contains finding if {
 	some required in covered
 	some range in {block.cidr | some block in cidrs.blocks; wide(block.cidr)}
-	cidrs.family(required) == cidrs.family(range)
+	cidrs.meet(range, required)
 	finding := {
 		"message": sprintf("beside %s, the other ranges cover %s", [range, required]),
 		"field": "spec.networkPolicy.egress",

@@ -38,3 +38,12 @@ deny contains finding if {
 		"content": cidrs.ports[path],
 	}
 }
+
+deny contains finding if {
+	some path, text in cidrs.unreadable
+	finding := {
+		"message": "the range cannot be read and may cover addresses of the cluster: write its first address without leading zeros",
+		"field": path,
+		"value": text,
+	}
+}

@@ -30,7 +30,6 @@ test_allows[note] if {
 		"elsewhere": ["192.0.2.0/24", []],
 		"left out": ["0.0.0.0/0", ["192.0.2.0/24", "34.118.224.0/20"]],
 		"more left out": ["::/0", ["fd00::/8"]],
-		"no range": ["everywhere", []],
 	}
 	count(egress_cluster.deny) == 0 with input as policy(case[0], case[1])
 }
@@ -42,4 +41,17 @@ test_allows_a_template_without_rules[note] if {
 
 test_knows_nothing_without_parameters if {
 	count(egress_cluster.deny) == 0 with input as object.remove(policy("0.0.0.0/0", []), ["parameters"])
+}
+
+test_denies_what_cannot_be_read[text] if {
+	some text in ["169.254.169.0254/32", "x", "", 7]
+	egress_cluster.deny == {{
+		"message": "the range cannot be read and may cover addresses of the cluster: write its first address without leading zeros",
+		"field": "spec.networkPolicy.egress[0].to[1].ipBlock.cidr",
+		"value": text,
+	}} with input as policy(text, [])
+}
+
+test_denies_a_block_without_a_range if {
+	fixtures.fields(egress_cluster.deny) == {"spec.networkPolicy.egress[0].to[0].ipBlock.cidr"} with input as {"object": {"spec": {"networkPolicy": {"egress": [{"to": [{"ipBlock": {}}]}]}}}}
 }

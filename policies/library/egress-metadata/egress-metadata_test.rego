@@ -26,10 +26,23 @@ test_denies[note] if {
 }
 
 test_allows[note] if {
-	some note, case in {"left out": ["0.0.0.0/0", ["169.254.0.0/16"]], "elsewhere": ["192.0.2.0/24", []], "no range": ["x", []]}
+	some note, case in {"left out": ["0.0.0.0/0", ["169.254.0.0/16"]], "elsewhere": ["192.0.2.0/24", []]}
 	count(egress_metadata.deny) == 0 with input as policy(case[0], case[1])
 }
 
 test_allows_no_policy if {
 	count(egress_metadata.deny) == 0 with input as {"object": {"spec": {}}, "parameters": {"metadataCIDRs": ["169.254.169.254/32"]}}
+}
+
+test_denies_what_cannot_be_read[text] if {
+	some text in ["169.254.169.0254/32", "x", "", 7]
+	egress_metadata.deny == {{
+		"message": "the range cannot be read and may cover a metadata service: write its first address without leading zeros",
+		"field": "spec.networkPolicy.egress[0].to[0].ipBlock.cidr",
+		"value": text,
+	}} with input as policy(text, [])
+}
+
+test_denies_a_block_without_a_range if {
+	fixtures.fields(egress_metadata.deny) == {"spec.networkPolicy.egress[0].to[0].ipBlock.cidr"} with input as {"object": {"spec": {"networkPolicy": {"egress": [{"to": [{"ipBlock": {}}]}]}}}}
 }

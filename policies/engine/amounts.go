@@ -29,10 +29,10 @@ type amounts struct {
 	// highest is the most that anybody asks for, by resource.
 	highest map[string]quantity
 	// The rest is for the totals.
-	together, sidecars, init sums
+	together, sidecars, init, overhead sums
 }
 
-// sums are milli by resource.
+// sums are milli by resource, zero or more.
 type sums map[string]*big.Int
 
 // quantity is one that was read.
@@ -47,7 +47,7 @@ type quantity struct {
 func newAmounts(r *reader, c *converter, base fieldPath) *amounts {
 	return &amounts{
 		converter: c, reader: r, base: base, resources: map[string]any{}, limited: map[string][]*ast.Term{}, highest: map[string]quantity{},
-		storage: new(big.Int), together: sums{}, sidecars: sums{}, init: sums{},
+		storage: new(big.Int),
 	}
 }
 
@@ -64,13 +64,16 @@ func (a *amounts) addTo(fields map[string]any) {
 	fields["limited"], fields["highest"], fields["totals"] = objectOf(limited), objectOf(highest), objectOf(a.totals())
 }
 
-// totals adds up: init containers run one by one beside the sidecars, and before the containers.
+// totals adds up: init containers run one by one beside the sidecars, and before the containers. What the runtime needs
+// comes to that.
 func (a *amounts) totals() members {
 	for resource, most := range a.init {
 		a.together.raise(resource, most)
 	}
-	for resource, sum := range a.sidecars {
-		a.together.add(resource, sum)
+	for _, beside := range []sums{a.sidecars, a.overhead} {
+		for resource, sum := range beside {
+			a.together.add(resource, sum)
+		}
 	}
 	var totals members
 	for resource, milli := range a.together {
@@ -79,18 +82,26 @@ func (a *amounts) totals() members {
 	return totals
 }
 
-func (s sums) add(resource string, milli *big.Int) {
-	if s[resource] == nil {
-		s[resource] = new(big.Int)
-	}
-	s[resource].Add(s[resource], milli)
+func (s *sums) add(resource string, milli *big.Int) {
+	sum := s.of(resource)
+	sum.Add(sum, milli)
 }
 
 // raise makes it at least so much.
-func (s sums) raise(resource string, milli *big.Int) {
-	if s[resource] == nil || s[resource].Cmp(milli) < 0 {
-		s[resource] = new(big.Int).Set(milli)
+func (s *sums) raise(resource string, milli *big.Int) {
+	if sum := s.of(resource); sum.Cmp(milli) < 0 {
+		sum.Set(milli)
 	}
+}
+
+func (s *sums) of(resource string) *big.Int {
+	if *s == nil {
+		*s = sums{}
+	}
+	if (*s)[resource] == nil {
+		(*s)[resource] = new(big.Int)
+	}
+	return (*s)[resource]
 }
 
 // add reads one quantity.
@@ -112,8 +123,8 @@ func (a *amounts) of(path fieldPath, written any, visit func(name string, q quan
 
 var boundNames = []string{"limits", "requests"}
 
-// ofBounds reads the limits and requests of a container or of the Pod, and has each limit visited.
-func (a *amounts) ofBounds(path fieldPath, owner map[string]any, visit func(resource string, limit quantity)) {
+// ofBounds reads the limits and requests of a container or of the Pod, and has each visited.
+func (a *amounts) ofBounds(path fieldPath, owner map[string]any, visit func(resource string, q quantity)) {
 	resources, read := objectAt(owner, "resources"), make(map[string]any, len(boundNames))
 	a.resources[path.text] = read
 	for _, bound := range boundNames {
@@ -125,9 +136,7 @@ func (a *amounts) ofBounds(path fieldPath, owner map[string]any, visit func(reso
 				a.highest[resource] = q
 			}
 			a.judge(path, bound, resource, q)
-			if bound == "limits" {
-				visit(resource, q)
-			}
+			visit(resource, q)
 		})
 	}
 }
@@ -170,23 +179,41 @@ func (a *amounts) judge(path fieldPath, bound, resource string, q quantity) {
 	)})
 }
 
-// ofContainer reads the amounts of a container, and adds its limits to the totals.
+// ofContainer reads the amounts of a container, and adds to the totals what it may use: its limits, and what it requests
+// where that is more or there is no limit.
 func (a *amounts) ofContainer(list string, path fieldPath, container map[string]any) {
 	if list == ephemeralContainers {
 		a.ofBounds(path, container, uncounted)
 		return
 	}
-	a.ofBounds(path, container, func(resource string, limit quantity) {
+	uses := map[string]*big.Int{}
+	a.ofBounds(path, container, func(resource string, q quantity) {
+		if most := uses[resource]; most == nil || most.Cmp(q.milli) < 0 {
+			uses[resource] = atLeastNothing(q.milli)
+		}
+	})
+	for resource, most := range uses {
 		switch {
 		case list != "initContainers":
-			a.together.add(resource, limit.milli)
+			a.together.add(resource, most)
 		case container["restartPolicy"] == "Always":
-			a.sidecars.add(resource, limit.milli)
+			a.sidecars.add(resource, most)
 		default:
-			a.init.raise(resource, limit.milli)
+			a.init.raise(resource, most)
 		}
-		a.together.raise(resource, nothing)
-	})
+	}
+}
+
+// ofOverhead reads what the runtime needs for the Pod.
+func (a *amounts) ofOverhead(path fieldPath, overhead any) {
+	a.of(path, overhead, func(resource string, q quantity) { a.overhead.add(resource, atLeastNothing(q.milli)) })
 }
 
 var nothing = new(big.Int)
+
+func atLeastNothing(milli *big.Int) *big.Int {
+	if milli.Sign() < 0 {
+		return nothing
+	}
+	return milli
+}

@@ -86,7 +86,7 @@ func (f *facts) ofPod(pod map[string]any) {
 	f.sizes.ofAnnotations(objectAt(pod, "metadata")["annotations"])
 	f.owner(value)
 	f.amounts.ofBounds(f.base, spec, uncounted)
-	f.amounts.of(f.reader.path(f.base.text, ".overhead"), spec["overhead"], uncounted)
+	f.amounts.ofOverhead(f.reader.path(f.base.text, ".overhead"), spec["overhead"])
 	for _, list := range containerLists {
 		each(spec[list], memberOf(value, list), func(index string, member map[string]any, value *ast.Term) {
 			f.container(list, f.reader.path(f.base.text, "."+list+"[", index, "]"), member, value)
@@ -158,7 +158,9 @@ func (f *facts) ofMetadata(in Input) error {
 func (f *facts) ofClaims(object, template map[string]any) error {
 	overrides, own := objectAt(template, "spec")["volumeClaimTemplatesPolicy"] == "Overrides", map[string]bool{}
 	err := f.ofTemplates("spec.volumeClaimTemplates[", object, func(name string) bool {
-		own[name] = overrides && name != ""
+		if overrides && name != "" {
+			own[name] = true
+		}
 		return true
 	})
 	if err != nil {

@@ -86,6 +86,9 @@ var objectTexts = []string{
 	`{"spec": {"podTemplate": {"spec": {"containers": [{"resources": {"limits": {"cpu": 1, "a": "x"}}}, {"resources": {"limits": {"cpu": "500m"}}}],
 		"initContainers": [{"restartPolicy": "Always", "resources": {"limits": {"cpu": "100m", "b": 2}}}, {"resources": {"limits": {"cpu": 7}}}, {"resources": {"limits": {"c": -1}}}],
 		"ephemeralContainers": [{"resources": {"limits": {"cpu": 9, "d": 1}}}]}}}}`,
+	`{"spec": {"podTemplate": {"spec": {"overhead": {"cpu": "250m", "memory": "x", "d": null, "e": -1}, "containers": [{"resources": {"limits": {"cpu": 1, "f": -2}, "requests": {"cpu": 2, "g": 3}}}],
+		"initContainers": [{"restartPolicy": "Always", "resources": {"requests": {"cpu": 4}}}, {"resources": {"requests": {"cpu": 7, "g": 1}}}], "ephemeralContainers": [{"resources": {"requests": {"h": 1}}}]}}}}`,
+	`{"spec": {"podTemplate": {"spec": {"overhead": ["1"], "containers": []}}}}`,
 	`{"spec": {"podTemplate": {"spec": {"containers": [{"resources": {"limits": ["x"], "requests": {"cpu": {}}}}, {"resources": null}, {"image": false}]}}}}`,
 }
 

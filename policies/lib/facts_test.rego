@@ -92,3 +92,10 @@ test_only_amounts_above_the_ceiling if {
 	spec := {"containers": [{"resources": {"limits": {"cpu": "2"}}}, {"resources": {"limits": {"cpu": "3"}}}]}
 	quantities.above({"cpu": 2000}) == {["spec.podTemplate.spec.containers[1]", "limits", "cpu"]} with input as fixtures.sandbox(spec)
 }
+
+test_totals_count_nothing_below_zero_and_nothing_unreadable if {
+	totals.by_resource == {"cpu": 0, "memory": 0, "example.com/a": 1000, "example.com/b": 0} with input as fixtures.sandbox({
+		"containers": [{"resources": {"limits": {"example.com/b": "-2"}, "requests": {"example.com/a": "1"}}}],
+		"overhead": {"cpu": "-1", "memory": "lots", "example.com/c": null},
+	})
+}

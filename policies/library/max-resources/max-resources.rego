@@ -2,7 +2,8 @@
 # title: Ceilings of resources
 # description: >-
 #   No container and no Sandbox asks for more than the ceiling, and every amount is one that Kubernetes
-#   can read and not less than zero.
+#   can read and not less than zero. Of a Sandbox counts what each container may use, be it by its limit or its
+#   request, and the overhead of the runtime.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
 # custom:
@@ -18,12 +19,12 @@
 #     container:
 #       description: The most that one container may ask for, by resource.
 #       type: object
-#       additionalProperties: {type: string, minLength: 1}
+#       additionalProperties: {type: string, format: quantity}
 #       default: {cpu: "16", memory: 64Gi, ephemeral-storage: 200Gi}
 #     pod:
 #       description: The most that the containers of a Sandbox may use together, by resource.
 #       type: object
-#       additionalProperties: {type: string, minLength: 1}
+#       additionalProperties: {type: string, format: quantity}
 #       default: {cpu: "32", memory: 128Gi, ephemeral-storage: 400Gi}
 package policies.library.max_resources
 

@@ -93,3 +93,37 @@ test_denies_for_kinds_with_a_borrowed_pod[kind] if {
 	request := fixtures.as_kind(fixtures.configured(fixtures.with_container("containers", {"resources": {"limits": {"cpu": "x"}}}), {}), kind, path)
 	fixtures.fields(max_resources.deny) == {"template.spec.podTemplate.spec.containers[0].resources.limits.cpu"} with input as request
 }
+
+requests(list, values) := {list: [{"name": "c", "restartPolicy": policy, "resources": {"requests": {"cpu": cpu}}} |
+	some value in values
+	[cpu, policy] := value
+]}
+
+test_denies_the_sum_of_what_is_requested[note] if {
+	some note, spec in {
+		"containers": requests("containers", [["3", ""], ["3001m", ""]]),
+		"beside limits": object.union(cpus("containers", [["3", ""]]), requests("initContainers", [["3001m", "Always"]])),
+		"init beside a sidecar": requests("initContainers", [["3", "Always"], ["3001m", ""]]),
+		"more than the limit": {"containers": [
+			{"name": "a", "resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "3001m"}}},
+			{"name": "b", "resources": {"limits": {"cpu": "3"}, "requests": {"cpu": "1"}}},
+		]},
+		"the overhead": object.union(cpus("containers", [["3", ""], ["3", ""]]), {"overhead": {"cpu": "1m"}}),
+		"the overhead alone": {"overhead": {"cpu": "6001m"}},
+	}
+	fixtures.said(max_resources.deny) == {{
+		"message": "the containers together may use more cpu than 6",
+		"field": "spec.podTemplate.spec.containers",
+		"value": "6001m",
+	}} with input as fixtures.configured(spec, ceilings)
+}
+
+test_less_than_nothing_takes_nothing_off if {
+	spec := object.union(cpus("containers", [["3", ""], ["3001m", ""], ["-1", ""]]), {"overhead": {"cpu": "-1"}})
+	"spec.podTemplate.spec.containers" in fixtures.fields(max_resources.deny) with input as fixtures.configured(spec, ceilings)
+}
+
+test_allows_the_sum_with_the_overhead if {
+	spec := object.union(cpus("containers", [["3", ""]]), {"overhead": {"cpu": "3", "memory": null}})
+	count(max_resources.deny) == 0 with input as fixtures.configured(spec, ceilings)
+}

@@ -35,7 +35,7 @@ const (
 
 // equivalent are mutants, by their place, that do what the module does, each with the reason.
 var equivalent = map[string]string{
-	"library/template-weakening/template-weakening.rego:90: 2 becomes 3":      "ranks are only compared, and 3 is above the others as well",
+	"library/template-weakening/template-weakening.rego:104: 2 becomes 3":     "ranks are only compared, and 3 is above the others as well",
 	"lib/quantities.rego:109: gt(most, ceilings[resource]) becomes >=":        "it only saves to look at each amount, which has to be above",
 	"lib/quantities.rego:219: \"0\" becomes \"0~\"":                           "no digits have a ~ in front",
 	"lib/quantities.rego:224: \"-\" becomes \"-~\"":                           "only how a number is written that nobody prints",

@@ -21,10 +21,24 @@ import data.lib.values
 
 deny contains finding if {
 	used
-	values.string_at(before, ["podTemplate", "spec", "runtimeClassName"]) != ""
-	values.string_at(after, ["podTemplate", "spec", "runtimeClassName"]) == ""
+	class(before) != ""
+	class(after) == ""
 	finding := found("podTemplate.spec.runtimeClassName", "the RuntimeClass is taken away")
 }
+
+# Which class is the stronger one is for the platform to say.
+deny contains finding if {
+	used
+	not class(before) in {"", class(after)}
+	class(after) != ""
+	finding := {
+		"message": "the template is in use, and its RuntimeClass is another",
+		"field": "spec.podTemplate.spec.runtimeClassName",
+		"value": class(after),
+	}
+}
+
+class(spec) := values.string_at(spec, ["podTemplate", "spec", "runtimeClassName"])
 
 deny contains finding if {
 	used

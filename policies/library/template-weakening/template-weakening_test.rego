@@ -26,6 +26,14 @@ test_denies_no_runtime_class[note] if {
 	}} with input as change(running("gvisor"), after)
 }
 
+test_denies_another_runtime_class if {
+	template_weakening.deny == {{
+		"message": "the template is in use, and its RuntimeClass is another",
+		"field": "spec.podTemplate.spec.runtimeClassName",
+		"value": "runc",
+	}} with input as change(running("gvisor"), running("runc"))
+}
+
 test_denies_an_unmanaged_network[note] if {
 	some note, before in {"absent": {}, "null": {"networkPolicyManagement": null}, "managed": {"networkPolicyManagement": "Managed"}}
 	template_weakening.deny == {{
@@ -92,7 +100,7 @@ test_allows_what_nobody_uses[note] if {
 test_allows[note] if {
 	some note, case in {
 		"nothing": [{}, {}],
-		"another class": [running("gvisor"), running("kata")],
+		"the same class": [running("gvisor"), running("gvisor")],
 		"a first class": [running(null), running("gvisor")],
 		"managed again": [{"networkPolicyManagement": "Unmanaged"}, {"networkPolicyManagement": "Managed"}],
 		"unmanaged still": [{"networkPolicyManagement": "Unmanaged"}, {"networkPolicyManagement": "Unmanaged"}],

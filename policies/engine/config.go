@@ -185,12 +185,11 @@ func (c Configuration) applyTo(r *rule) []error {
 // merged returns the parameters with those given in their place, and what is wrong with them at the path.
 func (c Configuration) merged(r *rule, path string, base map[string]any, given RuleConfig, e Enforcement) (map[string]any, []error) {
 	var errs []error
-	for _, fault := range r.parameters.validate(given.Parameters) {
+	merged := mergeParameters(base, given.Parameters)
+	for _, fault := range r.parameters.validate(merged) {
 		errs = append(errs, fmt.Errorf("%s: %s.parameters.%s is %s: %s; known are %s", c.file(), path,
 			fault.path, fault.value, fault.reason, list(slices.Sorted(maps.Keys(r.info.Schema)))))
 	}
-	merged := maps.Clone(base)
-	maps.Copy(merged, given.Parameters)
 	if len(errs) == 0 && e != Off && len(r.info.AtLeastOne) > 0 && !hasEntry(r.info.AtLeastOne, merged) {
 		errs = append(errs, fmt.Errorf("%s: %s.enforcement is %s but no entry is in %s; add one, or set enforcement to Off",
 			c.file(), path, e, list(r.info.AtLeastOne)))

@@ -32,7 +32,16 @@ func TestConfigurationErrors(t *testing.T) {
 		"A pattern that RE2 does not know": {
 			`rules: {literal-secrets: {parameters: {valuePatterns: ["a(?=b)"]}}}`, "rules.literal-secrets.parameters.valuePatterns.0 is a(?=b): 'a(?=b)' is not valid regex",
 		},
-		"Null": {"rules: {dra: {parameters: {allowedTemplates: null}}}", "got null, want array"},
+		"A quantity that is none": {
+			"rules: {max-resources: {parameters: {pod: {memory: lots}}}}", "rules.max-resources.parameters.pod.memory is lots: 'lots' is not valid quantity: is not a quantity such as",
+		},
+		"A range that is none": {"rules: {egress-any: {parameters: {requiredExcepts: [999.0.0.0/8]}}}", "requiredExcepts.0 is 999.0.0.0/8: '999.0.0.0/8' is not valid cidr"},
+		"A range with another first address": {
+			"rules: {egress-any: {parameters: {requiredExcepts: [10.0.0.1/8]}}}", "is not valid cidr: its first address is 10.0.0.0",
+		},
+		"A quantity of the wrong type": {"rules: {storage-size: {parameters: {maxSize: 7}}}", "storage-size.parameters.maxSize is 7: got number, want string"},
+		"A mapping for a text":         {"rules: {storage-size: {parameters: {maxSize: {a: b}}}}", "storage-size.parameters.maxSize is {"},
+		"Null":                         {"rules: {dra: {parameters: {allowedTemplates: null}}}", "got null, want array"},
 		"A registry with a path": {
 			"rules: {registry-allowed: {parameters: {registries: [docker.io/library]}}}", "registries.0 is docker.io/library",
 		},

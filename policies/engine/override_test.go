@@ -64,6 +64,41 @@ func TestOverridesHoldInTheirNamespaces(t *testing.T) {
 	}
 }
 
+// Who names one ceiling keeps the others.
+func TestMembersOfAMappingReplaceTheirNamesakes(t *testing.T) {
+	e := loaded(t, `
+rules: {max-resources: {parameters: {container: {cpu: "8", memory: 32Gi, ephemeral-storage: null}}}}
+overrides:
+- name: production
+  namespaceSelector: {matchLabels: {stage: production}}
+  rules: {max-resources: {parameters: {container: {cpu: "4"}}}}
+- name: special
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: special}}
+  rules: {max-resources: {parameters: {container: {memory: null}}}}
+`)
+	const limits = "spec.podTemplate.spec.containers[0].resources.limits."
+	cpu, memory := brief{"max-resources", "Warn", limits + "cpu", "9"}, brief{"max-resources", "Warn", limits + "memory", "33Gi"}
+	for name, tc := range map[string]struct {
+		namespace engine.NamespaceInfo
+		cpu       string
+		want      []brief
+	}{
+		"the configuration":            {engine.NamespaceInfo{Name: "a"}, "9", []brief{cpu, memory}},
+		"a ceiling of the rule is off": {engine.NamespaceInfo{Name: "a"}, "8", []brief{memory}},
+		"an override lowers one":       {inStage("production"), "5", []brief{{"max-resources", "Warn", limits + "cpu", "5"}, memory}},
+		"an override takes one away":   {special(""), "9", []brief{cpu}},
+		"two overrides":                {special("production"), "9", []brief{cpu}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := requestOf(t, `containers: [{name: a, image: "a:1", resources: {limits: {cpu: "`+tc.cpu+`", memory: 33Gi, ephemeral-storage: 300Gi}}}]`)
+			in.Namespace = tc.namespace
+			if diff := cmp.Diff(tc.want, briefs(e.Evaluate(context.Background(), in).Findings)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 const imageField = "spec.podTemplate.spec.containers[0].image"
 
 func inStage(stage string) engine.NamespaceInfo {

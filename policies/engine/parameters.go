@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -76,6 +77,9 @@ func compileSchema(document map[string]any) (*jsonschema.Schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
 	compiler.AssertFormat()
+	for _, format := range formats {
+		compiler.RegisterFormat(format)
+	}
 	if err := compiler.AddResource(name, normalised); err != nil {
 		return nil, err
 	}
@@ -84,6 +88,63 @@ func compileSchema(document map[string]any) (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("the parameters are no JSON schema: %w", err)
 	}
 	return schema, nil
+}
+
+// mergeParameters returns the parameters with those given in their place.
+func mergeParameters(base, given map[string]any) map[string]any {
+	merged := maps.Clone(base)
+	for name, value := range given {
+		merged[name] = inPlaceOf(base[name], value)
+	}
+	return merged
+}
+
+// inPlaceOf is a value that is given in the place of another: of mappings each member, which null takes away. Who names
+// one ceiling keeps the others.
+func inPlaceOf(there, given any) any {
+	members, isMapping := given.(map[string]any)
+	if !isMapping {
+		return given
+	}
+	base, _ := there.(map[string]any)
+	merged := make(map[string]any, len(base)+len(members))
+	maps.Copy(merged, base)
+	for name, member := range members {
+		if member == nil {
+			delete(merged, name)
+			continue
+		}
+		merged[name] = inPlaceOf(base[name], member)
+	}
+	return merged
+}
+
+// formats are those that schemas of parameters may ask for besides the ones of JSON schema. What a rule cannot read would
+// fail for each object, or count as nothing.
+var formats = []*jsonschema.Format{
+	{Name: "quantity", Validate: checkText(func(text string) error {
+		if !readQuantity(text).valid {
+			return errors.New(notQuantityReason)
+		}
+		return nil
+	})},
+	{Name: "cidr", Validate: checkText(func(text string) error {
+		prefix, err := netip.ParsePrefix(text)
+		if err == nil && prefix != prefix.Masked() {
+			return fmt.Errorf("its first address is %s", prefix.Masked().Addr())
+		}
+		return err
+	})},
+}
+
+// checkText is a check of texts; what is none is for the type to refuse.
+func checkText(check func(text string) error) func(any) error {
+	return func(value any) error {
+		if text, ok := value.(string); ok {
+			return check(text)
+		}
+		return nil
+	}
 }
 
 // parameterFault is one value that does not fit.

@@ -5,7 +5,6 @@ package engine
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -53,8 +52,7 @@ func (s *set) makeVariant(selected uint64) (*variant, error) {
 			if given.Enforcement != "" {
 				v.enforcement[id] = given.Enforcement
 			}
-			own = maps.Clone(own)
-			maps.Copy(own, given.Parameters)
+			own = mergeParameters(own, given.Parameters)
 		}
 		parameters[id] = own
 	}

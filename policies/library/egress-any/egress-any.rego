@@ -30,7 +30,7 @@
 #     requiredExcepts:
 #       description: What a range that covers everything has to leave out where it reaches that far.
 #       type: array
-#       items: {type: string, pattern: "^[0-9a-fA-F.:]+/[0-9]+$"}
+#       items: {type: string, format: cidr}
 #       default: [10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 169.254.0.0/16, "fc00::/7", "fe80::/10"]
 package policies.library.egress_any
 

@@ -19,7 +19,7 @@
 #     clusterCIDRs:
 #       description: Ranges of the cluster's Pods, Services, nodes and control plane.
 #       type: array
-#       items: {type: string, pattern: "^[0-9a-fA-F.:]+/[0-9]+$"}
+#       items: {type: string, format: cidr}
 #       default: []
 package policies.library.egress_cluster
 

@@ -18,7 +18,7 @@
 #     metadataCIDRs:
 #       description: Ranges of metadata services.
 #       type: array
-#       items: {type: string, pattern: "^[0-9a-fA-F.:]+/[0-9]+$"}
+#       items: {type: string, format: cidr}
 #       default:
 #         - 169.254.169.254/32
 #         - 169.254.170.2/32

@@ -17,12 +17,12 @@
 #     maxSize:
 #       description: The largest limit on disk.
 #       type: string
-#       minLength: 1
+#       format: quantity
 #       default: 50Gi
 #     maxMemorySize:
 #       description: The largest limit in memory.
 #       type: string
-#       minLength: 1
+#       format: quantity
 #       default: 4Gi
 package policies.library.emptydir
 

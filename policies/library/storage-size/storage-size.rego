@@ -17,12 +17,12 @@
 #     maxSize:
 #       description: The largest volume.
 #       type: string
-#       minLength: 1
+#       format: quantity
 #       default: 100Gi
 #     maxTotal:
 #       description: The most that the volumes of one object may ask for together.
 #       type: string
-#       minLength: 1
+#       format: quantity
 #       default: 500Gi
 #     maxCount:
 #       description: The most volumes of one object.

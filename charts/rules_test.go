@@ -19,12 +19,12 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
-// stock is what exists in the cluster: one RuntimeClass, of a sandboxed runtime.
+// stock is what exists in the cluster: a RuntimeClass of a sandboxed runtime, and one of another.
 type stock struct{}
 
 func (stock) List(_ context.Context, data engine.Data, _ string) (map[string]any, error) {
 	if data == engine.DataRuntimeClasses {
-		return map[string]any{"gvisor": map[string]any{"handler": "runsc"}}, nil
+		return map[string]any{"gvisor": map[string]any{"handler": "runsc"}, "runc": map[string]any{"handler": "runc"}}, nil
 	}
 	return map[string]any{}, nil
 }

@@ -136,7 +136,7 @@ func everything(t *testing.T, parameters map[string]map[string]any) *Judge {
 	j := judgeOf(library(t), "open")
 	configuration := everyRule(j.Engine.Catalogue(), parameters)
 	var err error
-	if j.Engine, err = engine.New(engine.WithInventory(nothing{})); err != nil {
+	if j.Engine, err = engine.New(engine.WithInventory(classes{"a": "runc", "b": "runc"})); err != nil {
 		t.Fatal(err)
 	}
 	load(t, j.Engine, modules(t), configuration)
@@ -151,11 +151,17 @@ func everything(t *testing.T, parameters map[string]map[string]any) *Judge {
 	return j
 }
 
-// nothing is a cluster without anything that rules look up.
-type nothing struct{}
+// classes are the RuntimeClasses of a cluster by their handlers; it has nothing else that rules look up.
+type classes map[string]string
 
-func (nothing) List(context.Context, engine.Data, string) (map[string]any, error) {
-	return map[string]any{}, nil
+func (c classes) List(_ context.Context, data engine.Data, _ string) (map[string]any, error) {
+	known := map[string]any{}
+	if data == engine.DataRuntimeClasses {
+		for name, handler := range c {
+			known[name] = map[string]any{"handler": handler}
+		}
+	}
+	return known, nil
 }
 
 func modules(t *testing.T) []engine.Module {

@@ -2,7 +2,8 @@
 # title: RuntimeClasses of sandboxed runtimes
 # description: >-
 #   A RuntimeClass is a name that somebody gave to a handler of the node. One that is called gvisor and runs on runc
-#   shares the kernel of the node; one that does not exist keeps the Pod from starting.
+#   shares the kernel of the node. One that does not exist yet isolates nothing and runs nothing: the rule
+#   runtimeclass-exists warns of it, and this one judges it once it does.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/containers/runtime-class/
 # custom:
@@ -25,29 +26,16 @@
 package policies.library.runtimeclass_backed
 
 import data.lib.pods
-import data.lib.values
 
 deny contains finding if {
 	value := pods.spec.runtimeClassName
-	not value in {null, ""}
-	fault := wrong(value)
+	handler := data.inventory.runtimeclasses[value].handler
+	not allowed(handler)
 	finding := {
-		"message": sprintf("RuntimeClass %q %s", [values.text(value), fault]),
+		"message": sprintf("RuntimeClass %q runs on the handler %q, which is not an allowed one", [value, handler]),
 		"field": pods.field("runtimeClassName"),
 		"value": value,
 	}
-}
-
-wrong(name) := "does not exist" if not exists(name)
-
-wrong(name) := sprintf("runs on the handler %q, which is not an allowed one", [handler]) if {
-	handler := data.inventory.runtimeclasses[name].handler
-	not allowed(handler)
-}
-
-exists(name) if {
-	is_string(name)
-	data.inventory.runtimeclasses[name]
 }
 
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.

@@ -13,6 +13,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 )
 
 // checkOwners refuses that a user makes one of our kinds the controller of an object, or
@@ -58,11 +59,12 @@ func isOurs(reference any) bool {
 	return owner["controller"] == true && (group == agentsv1beta1.GroupName || group == extensionsv1beta1.GroupName)
 }
 
-// ofOwnUse are the fields that a user may change on a Sandbox that a claim or a pool
+// ofOwnUse are the fields of the spec that a user may change on a Sandbox that a claim or a pool
 // controls.
 var ofOwnUse = []string{"operatingMode", "shutdownTime", "shutdownPolicy"}
 
-// checkControlled keeps users from changing what the claim or pool of a Sandbox made.
+// checkControlled keeps users from changing what the claim or pool of a Sandbox made, and the
+// annotations that steer it, which are the template's.
 func checkControlled(in Input) []Fault {
 	if in.Operation != operationUpdate || in.Kind != KindSandbox || in.Controller {
 		return nil
@@ -76,17 +78,36 @@ func checkControlled(in Input) []Fault {
 	now, before := objectAt(in.Object, "spec"), objectAt(in.OldObject, "spec")
 	every := maps.Clone(before)
 	maps.Copy(every, now)
-	var faults []Fault
+	var changed []*field.Path
 	for _, name := range slices.Sorted(maps.Keys(every)) {
-		if slices.Contains(ofOwnUse, name) || reflect.DeepEqual(now[name], before[name]) {
-			continue
+		if !slices.Contains(ofOwnUse, name) && !reflect.DeepEqual(now[name], before[name]) {
+			changed = append(changed, field.NewPath("spec", name))
 		}
+	}
+	var faults []Fault
+	for _, path := range append(changed, steered(in)...) {
 		faults = append(faults, Fault{
 			Rule: RuleControlled,
-			Error: field.Forbidden(field.NewPath("spec", name),
+			Error: field.Forbidden(path,
 				"the Sandbox belongs to "+textAt(owner, "kind")+" "+textAt(owner, "name")+", which says what it is made of"),
 			Remedy: "Change the claim or the template; on the Sandbox itself only " + strings.Join(ofOwnUse, ", ") + " can be changed.",
 		})
 	}
 	return faults
+}
+
+// steered are the annotations of a Sandbox by which users steer it, as far as an update
+// changes them. What admission writes down of its own defaults steers nothing.
+func steered(in Input) []*field.Path {
+	var changed []*field.Path
+	for _, key := range keys.UserKeys() {
+		if key.Form != keys.Annotation || !slices.Contains(key.Kinds, KindSandbox) || key.Name == keys.Defaulted {
+			continue
+		}
+		now, before := objectAt(in.Object, "metadata", "annotations"), objectAt(in.OldObject, "metadata", "annotations")
+		if !reflect.DeepEqual(now[key.Name], before[key.Name]) {
+			changed = append(changed, field.NewPath("metadata", "annotations").Key(key.Name))
+		}
+	}
+	return changed
 }

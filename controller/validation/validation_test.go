@@ -154,6 +154,11 @@ func check(t *testing.T, cases map[string]struct {
 	}
 }
 
+// annotated is an object named x with annotations.
+func annotated(object, annotations string) string {
+	return strings.Replace(object, `"name": "x"`, `"name": "x", "annotations": {`+annotations+`}`, 1)
+}
+
 func TestOwners(t *testing.T) {
 	const owned = `{"metadata": {"name": "x", "ownerReferences": [{"apiVersion": "extensions.agents.x-k8s.io/v1", "kind": "SandboxClaim", "name": "c", "controller": true}]},
 		"spec": {"operatingMode": "Running", "service": true}}`
@@ -185,6 +190,18 @@ func TestOwners(t *testing.T) {
 				"controlled-sandbox: spec.service (): the Sandbox belongs to SandboxClaim c, which says what it is made of" + only,
 			},
 		},
+		"a user does not steer what a claim made": {
+			update("Sandbox", annotated(owned, `"platform.agents.x-k8s.io/egress-profile": "none", "platform.agents.x-k8s.io/volume-retention": "Retain"`),
+				annotated(owned, `"platform.agents.x-k8s.io/restart-policy": "Recreate", "platform.agents.x-k8s.io/volume-retention": "Retain"`)),
+			[]string{
+				"controlled-sandbox: metadata.annotations[platform.agents.x-k8s.io/egress-profile] (): the Sandbox belongs to SandboxClaim c, which says what it is made of" + only,
+				"controlled-sandbox: metadata.annotations[platform.agents.x-k8s.io/restart-policy] (): the Sandbox belongs to SandboxClaim c, which says what it is made of" + only,
+			},
+		},
+		"a user annotates what a claim made": {
+			update("Sandbox", owned, annotated(owned, `"team.example.com/a": "b", "platform.agents.x-k8s.io/defaulted": "c"`)), nil,
+		},
+		"a user steers a Sandbox of his own":  {update("Sandbox", plain, annotated(plain, `"platform.agents.x-k8s.io/restart-policy": "Recreate"`)), nil},
 		"a user changes a Sandbox of his own": {update("Sandbox", plain, strings.Replace(plain, "true", "false", 1)), nil},
 	}
 	check(t, cases)

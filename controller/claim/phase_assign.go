@@ -45,7 +45,7 @@ func (r *Reconciler) phaseAssign(ctx context.Context, s *scope) error {
 			return err
 		}
 		if until := s.record.askedAt.Add(r.settings.ColdStartAfter); s.now.Before(until) && r.refills(s) {
-			s.silent, s.waits = true, true
+			s.silent, s.waits = len(s.claim.Status.Conditions) == 0, true // what was said before is true no more
 			s.wakeAt(until)
 			return nil
 		}

@@ -3,7 +3,10 @@
 
 package claim
 
-import agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+import (
+	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+)
 
 // Reasons of a claim's Ready condition that are not its Sandbox's.
 const (
@@ -16,7 +19,7 @@ const (
 	ReasonVolumeClaimTemplatesError = "VolumeClaimTemplatesError"
 	ReasonClaimExpired              = "ClaimExpired"
 	ReasonSandboxMissing            = "SandboxMissing"
-	ReasonSandboxNotReady           = "SandboxNotReady"
+	ReasonSandboxNotReady           = extensionsv1beta1.ReasonSandboxNotReady
 	ReasonSandboxExpired            = agentsv1beta1.ReasonSandboxExpired
 	ReasonReconcilerError           = agentsv1beta1.ReasonReconcilerError
 )

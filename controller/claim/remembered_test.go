@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -108,6 +109,44 @@ func TestALossIsNotForgottenForAnotherTrouble(t *testing.T) {
 	a.edit(func(c *extensionsv1beta1.SandboxClaim) { c.Spec.AdditionalPodMetadata.Labels = nil })
 	if claim := a.pass(); storedReason(claim) != ReasonSandboxMissing || claim.Status.SandboxStatus.Name != "" {
 		t.Errorf("the claim says %q and has Sandbox %q", storedReason(claim), claim.Status.SandboxStatus.Name)
+	}
+}
+
+// A claim was told what it lacks, and waits for its pool now that it lacks that no more. It says
+// so at once, whenever the pool is ready; one that was told nothing says nothing.
+func TestAClaimThatWaitsSaysNothingThatIsTrueNoMore(t *testing.T) {
+	told := func(reason string) func(*extensionsv1beta1.SandboxClaim) {
+		return func(c *extensionsv1beta1.SandboxClaim) { ready(c, metav1.ConditionFalse, reason) }
+	}
+	cases := map[string]struct {
+		claim *extensionsv1beta1.SandboxClaim
+		want  string
+	}{
+		"of its pool":       {makeClaim("claim", told(ReasonWarmPoolNotFound)), "False/SandboxNotReady: Sandbox is not ready"},
+		"of its template":   {makeClaim("claim", told(ReasonTemplateNotFound)), "False/SandboxNotReady: Sandbox is not ready"},
+		"of its metadata":   {makeClaim("claim", told(ReasonInvalidMetadata)), "False/SandboxNotReady: Sandbox is not ready"},
+		"of nothing so far": {makeClaim("claim"), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.claim.Generation = 2
+			a := newArchive(t, tc.claim, makeTemplate(), makePool())
+			a.r.settings.ColdStartAfter = time.Hour
+			claim, got := a.pass(), ""
+			if c := meta.FindStatusCondition(claim.Status.Conditions, agentsv1beta1.ConditionReady); c != nil {
+				got = string(c.Status) + "/" + c.Reason + ": " + c.Message
+				if c.ObservedGeneration != claim.Generation {
+					t.Errorf("it speaks of generation %d of %d", c.ObservedGeneration, claim.Generation)
+				}
+			}
+			if got != tc.want || a.r.index.Waiting(types.NamespacedName{Namespace: "team-a", Name: "pool"}) != 1 {
+				t.Errorf("the claim says %q, want %q, and is to wait", got, tc.want)
+			}
+			written := claim.ResourceVersion
+			if again := a.pass(); again.ResourceVersion != written {
+				t.Error("a second pass wrote the claim again")
+			}
+		})
 	}
 }
 

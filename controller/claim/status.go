@@ -54,6 +54,8 @@ func readyCondition(s *scope) metav1.Condition {
 		return notReady(ReasonClaimExpired, messageExpired)
 	case s.problem != nil:
 		return notReady(readyOf(s.problem))
+	case s.waits:
+		return notReady(ReasonSandboxNotReady, messageNotReady)
 	case s.sandbox == nil:
 		return notReady(ReasonSandboxMissing, messageMissing)
 	default:

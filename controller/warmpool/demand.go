@@ -37,7 +37,7 @@ func wantOf(claim *extensionsv1beta1.SandboxClaim) want {
 	switch {
 	case claim.DeletionTimestamp != nil, meta.IsStatusConditionTrue(claim.Status.Conditions, agentsv1beta1.ConditionReady):
 		return wantsNothing
-	case name == "" && ready != nil:
+	case name == "" && ready != nil && ready.Reason != extensionsv1beta1.ReasonSandboxNotReady:
 		return wantsNothing // it was refused
 	case name == "" && len(claim.Spec.Env)+len(claim.Spec.VolumeClaimTemplates) == 0:
 		return wantsMember

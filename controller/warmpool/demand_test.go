@@ -52,7 +52,12 @@ func TestWantOf(t *testing.T) {
 				c.Spec.VolumeClaimTemplates = []agentsv1beta1.PersistentVolumeClaimTemplate{{Spec: corev1.PersistentVolumeClaimSpec{}}}
 			}), wantsStart,
 		},
-		"one that was refused wants nothing":                 {makeClaim(answered("", ready, metav1.ConditionFalse)), wantsNothing},
+		"one that was refused wants nothing": {makeClaim(answered("", ready, metav1.ConditionFalse)), wantsNothing},
+		"one that waits again after it was refused": {
+			makeClaim(answered("", ready, metav1.ConditionFalse), func(c *extensionsv1beta1.SandboxClaim) {
+				c.Status.Conditions[0].Reason = extensionsv1beta1.ReasonSandboxNotReady
+			}), wantsMember,
+		},
 		"one whose own Sandbox is starting":                  {makeClaim(answered("claim", ready, metav1.ConditionFalse)), wantsStart},
 		"one whose own Sandbox is ready":                     {makeClaim(answered("claim", ready, metav1.ConditionTrue)), wantsNothing},
 		"one that has a member":                              {makeClaim(answered("pool-1", ready, metav1.ConditionTrue)), wantsNothing},

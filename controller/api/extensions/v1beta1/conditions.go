@@ -22,3 +22,7 @@ const (
 	// PoolConditionQuotaExceeded says whether a quota holds the pool's Sandboxes back.
 	PoolConditionQuotaExceeded = "QuotaExceeded"
 )
+
+// ReasonSandboxNotReady is that of the condition Ready of a SandboxClaim whose Sandbox has not
+// said anything yet, or that waits for one after it was told something else.
+const ReasonSandboxNotReady = "SandboxNotReady"

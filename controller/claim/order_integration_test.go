@@ -30,7 +30,8 @@ import (
 // inOneGo is how many sets of a claim, a pool and a template are on their way at once.
 const inOneGo = 8
 
-// Scripts create the three in one go, in any order. Clients give up at once when they
+// Scripts create the three in one go, in any order: half of the sets all at once, the others
+// one after the other, the claim first. Clients give up at once when they
 // read that one of them was not found. The caches lag, so that the controller sees the
 // claim long before the others. A set that an apiserver took too long for did not come in
 // one go, whatever was said of it: another comes in its place.
@@ -47,7 +48,7 @@ func TestNotFoundIsNeverToldOfWhatComesInTheSameMillisecond(t *testing.T) {
 	inTime := make([]string, times)
 	for i := range times {
 		sets.Go(func() (err error) {
-			inTime[i], err = e.inTime(fmt.Sprintf("set-%d", i), &stalled)
+			inTime[i], err = e.inTime(fmt.Sprintf("set-%d", i), i%2 == 0, &stalled)
 			return err
 		})
 	}
@@ -68,10 +69,10 @@ func TestNotFoundIsNeverToldOfWhatComesInTheSameMillisecond(t *testing.T) {
 // inTime creates sets until the apiserver has taken one before the time is over in which a
 // claim waits for the others, and tells its name. The controller can have seen its claim
 // only after the first request was sent, and the answers are there before it may speak.
-func (e *environment) inTime(name string, stalled *atomic.Int64) (string, error) {
+func (e *environment) inTime(name string, atOnce bool, stalled *atomic.Int64) (string, error) {
 	for try := 0; ; try++ {
 		set, began := fmt.Sprintf("%s-%d", name, try), clock.RealClock{}.Now()
-		if err := e.reversed(set); err != nil {
+		if err := e.reversed(set, atOnce); err != nil {
 			return "", err
 		}
 		if (clock.RealClock{}).Since(began) < notFoundAfter {
@@ -145,20 +146,31 @@ func (e *environment) unseen() []string {
 	return missing
 }
 
-// reversed creates a claim, its pool and the pool's template, each without waiting for
-// the one before.
-func (e *environment) reversed(name string) error {
-	var together errgroup.Group
-	for _, object := range []client.Object{
+// reversed creates a claim, its pool and the pool's template, in this order or all at once.
+func (e *environment) reversed(name string, atOnce bool) error {
+	objects := []client.Object{
 		makeClaim(name, func(c *extensionsv1beta1.SandboxClaim) { c.Spec.WarmPoolRef.Name = name }),
 		makePool(func(p *pool) { emptyPool(nil, p); p.Name, p.Spec.TemplateRef.Name = name, name }),
 		makeTemplate(func(t *template) { t.Name = name }),
-	} {
+	}
+	var together errgroup.Group
+	if !atOnce {
+		together.SetLimit(1)
+	}
+	for _, object := range objects {
 		object.SetNamespace(e.Namespace)
 		object.SetUID("")
 		together.Go(func() error { return e.Client.Create(e.Context(), object) })
 	}
-	return together.Wait()
+	if err := together.Wait(); err != nil || atOnce {
+		return err
+	}
+	for i, object := range objects[1:] {
+		if versionOf(object.GetResourceVersion()) <= versionOf(objects[i].GetResourceVersion()) {
+			return fmt.Errorf("of %s, %T was made before %T", name, object, objects[i])
+		}
+	}
+	return nil
 }
 
 // reasons watches what the Ready conditions of claims say, and tells all reasons that

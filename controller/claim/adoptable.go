@@ -46,18 +46,9 @@ func servedNamesake(sandbox *agentsv1beta1.Sandbox, claim *extensionsv1beta1.San
 // usable says whether nothing in a pool's Sandbox itself speaks against handing it
 // out.
 func usable(sandbox *agentsv1beta1.Sandbox) bool {
-	return handable(sandbox) &&
+	return relations.Handable(sandbox) &&
 		len(sandbox.Status.PodIPs) > 0 &&
 		meta.IsStatusConditionTrue(sandbox.Status.Conditions, agentsv1beta1.ConditionReady)
-}
-
-// handable says whether a pool's Sandbox may become a claim's at all.
-func handable(sandbox *agentsv1beta1.Sandbox) bool {
-	return sandbox.DeletionTimestamp == nil &&
-		sandbox.Labels[keys.WarmPoolSandbox] != "" &&
-		sandbox.Labels[keys.SandboxTemplateRefHash] != "" &&
-		sandbox.Spec.OperatingMode != agentsv1beta1.OperatingModeSuspended &&
-		sandbox.Spec.ShutdownTime == nil
 }
 
 // memberOf is what the index learns of a pool's Sandbox.

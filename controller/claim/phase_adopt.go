@@ -91,7 +91,7 @@ func (r *Reconciler) named(ctx context.Context, s *scope) (candidates.Member, bo
 // ofPool says whether a Sandbox belongs to a pool and may be handed out.
 func ofPool(sandbox *agentsv1beta1.Sandbox, pool *extensionsv1beta1.SandboxWarmPool) bool {
 	name, belongs := poolOf(sandbox)
-	return belongs && name == pool.Name && handable(sandbox)
+	return belongs && name == pool.Name && relations.Handable(sandbox)
 }
 
 // proveFor passes the barrier before a Sandbox is taken that may not be the claim's

@@ -37,6 +37,7 @@ func makeMember(name string, edits ...edit) member {
 func stale(m *member)   { m.stale = true }
 func leaving(m *member) { m.leaving = true }
 func refused(m *member) { m.refused = true }
+func unfit(m *member)   { m.unfit = true }
 
 // starting is a member that was never Ready and was made that long ago.
 func starting(ago time.Duration) edit {

@@ -69,7 +69,7 @@ func decide(s situation) plan {
 	if s.known {
 		d.removeStale()
 		d.removeOverdue()
-		d.removeRefused()
+		d.removeUseless()
 	}
 	d.removeExcess()
 	d.fill()
@@ -126,9 +126,9 @@ func (d *decision) rolling() bool {
 	return d.known && d.strategy == extensionsv1beta1.UpdateStrategyRollingUpdate
 }
 
-// rolls says whether a rolling update replaces a member: it is stale, or today's rules
-// refuse it and not those that are made now.
-func (d *decision) rolls(m *member) bool { return m.stale || m.refused && !d.denied }
+// rolls says whether a rolling update replaces a member: it is stale, or of no use, and those
+// that are made now are not refused.
+func (d *decision) rolls(m *member) bool { return m.stale || m.useless() && !d.denied }
 
 func isReady(m *member) bool { return m.ready }
 func isAny(*member) bool     { return true }
@@ -146,8 +146,8 @@ func (d *decision) removeStale() {
 	}
 }
 
-// roll removes what it replaces as far as enough stay Ready: first what today's rules refuse,
-// as far as the budget has.
+// roll removes what it replaces as far as enough stay Ready: first what is of no use, as far as
+// the budget has.
 func (d *decision) roll() {
 	if d.count(d.rolls) == 0 {
 		return
@@ -207,17 +207,18 @@ func (d *decision) removeOverdue() {
 	}
 }
 
-// removeRefused replaces members that today's rules refuse: no claim gets them. Only a few
-// go at a time, Ready or not, so that the fault of a rule neither empties the pool nor
-// makes and deletes members in a circle, and none while new ones would be refused too. Under
-// RollingUpdate those that are Ready go with the stale ones, once others are Ready.
-func (d *decision) removeRefused() {
+// removeUseless replaces members that no claim gets: today's rules refuse them, or somebody
+// changed them. Only a few go at a time, Ready or not, so that the fault of a rule, or of who
+// changes them, neither empties the pool nor makes and deletes members in a circle, and none
+// while new ones would be refused too. Under RollingUpdate those that are Ready go with the
+// stale ones, once others are Ready.
+func (d *decision) removeUseless() {
 	if d.denied {
 		return
 	}
 	var bad []*member
 	d.each(func(m *member) {
-		if m.refused && (!m.ready || !d.rolling()) {
+		if m.useless() && (!m.ready || !d.rolling()) {
 			bad = append(bad, m)
 		}
 	})
@@ -273,7 +274,7 @@ func (d *decision) sorted() []*member {
 // are Ready, for what is Ready.
 func (d *decision) worth(m *member) int {
 	switch {
-	case m.ready && !m.refused:
+	case m.ready && !m.useless():
 		return 2
 	case m.ready && d.rolling():
 		return 1
@@ -315,5 +316,5 @@ func (d *decision) ordered() int {
 
 // handsOut says whether a pool gives a Ready member to a claim.
 func handsOut(m *member, strategy extensionsv1beta1.UpdateStrategyType) bool {
-	return !m.refused && (!m.stale || strategy == extensionsv1beta1.UpdateStrategyOnReplenish)
+	return !m.useless() && (!m.stale || strategy == extensionsv1beta1.UpdateStrategyOnReplenish)
 }

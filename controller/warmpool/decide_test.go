@@ -117,6 +117,15 @@ func TestDecide(t *testing.T) {
 		"none of them goes while new ones would be refused too": {
 			situation: situation{desired: 2, budget: 2, denied: true, members: many(2, refused)},
 		},
+		"what somebody changed so that no claim can have it goes at the same pace": {
+			situation: situation{desired: 3, budget: 2, members: many(3, unfit)}, remove: []string{"m00", "m01"},
+		},
+		"what rules refuse and somebody changed costs once": {
+			situation: situation{desired: 2, budget: 2, members: many(2, unfit, refused)}, remove: []string{"m00", "m01"},
+		},
+		"none of that goes while new ones would be refused": {
+			situation: situation{desired: 2, budget: 2, denied: true, members: many(2, unfit)},
+		},
 		"nor without a budget, as after a start": {situation: situation{desired: 2, members: many(2, refused)}},
 		"what today's rules refuse is the first that is too much": {
 			situation: situation{desired: 1, members: []member{makeMember("new"), makeMember("old", aged(time.Hour), refused)}}, remove: []string{"old"},
@@ -214,7 +223,7 @@ func anySituation(random *rand.Rand) situation {
 		desired: random.IntN(12), unseen: max(0, random.IntN(6)-3), budget: random.IntN(3),
 		cramped: random.IntN(3) == 0, denied: random.IntN(3) == 0,
 	}
-	spoils := []edit{stale, refused, leaving, starting(0), starting(time.Hour), failedFor(time.Hour), waitsForNode, func(*member) {}, func(*member) {}}
+	spoils := []edit{stale, refused, unfit, leaving, starting(0), starting(time.Hour), failedFor(time.Hour), waitsForNode, func(*member) {}, func(*member) {}}
 	for i := range random.IntN(16) {
 		m := makeMember(fmt.Sprintf("m%02d", i), aged(time.Duration(random.IntN(100))*time.Minute))
 		for range 2 {
@@ -237,7 +246,7 @@ func countThoseReady(members []member) int {
 }
 
 func TestRollingUpdateEndsAndNeverHasTooFewReady(t *testing.T) {
-	for name, spoil := range map[string]edit{"stale": stale, "refused": refused, "both": func(m *member) { stale(m); refused(m) }} {
+	for name, spoil := range map[string]edit{"stale": stale, "refused": refused, "unfit": unfit, "both": func(m *member) { stale(m); refused(m) }} {
 		t.Run(name, func(t *testing.T) {
 			for desired := range 31 {
 				rolledOut(t, desired, spoil)
@@ -267,8 +276,8 @@ func rolledOut(t *testing.T, desired int, spoil edit) {
 		}
 	}
 	for _, m := range members {
-		if m.stale || m.refused || len(members) != desired {
-			t.Fatalf("a pool of %d ends with %d members, stale: %t, refused: %t", desired, len(members), m.stale, m.refused)
+		if m.stale || m.useless() || len(members) != desired {
+			t.Fatalf("a pool of %d ends with %d members, stale: %t, of no use: %t", desired, len(members), m.stale, m.useless())
 		}
 	}
 }

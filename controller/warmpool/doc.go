@@ -71,6 +71,10 @@
 // Ready, whatever the update strategy: a fault in a rule must not empty every pool at
 // once. While a new member would be refused as well, they stay, for the rule may go.
 //
+// 2026-11-30: So do members that somebody has given an end, suspended or taken the labels off,
+// as their users may: no claim gets them, and a pool that counted them as its replicas would
+// serve nobody for ever.
+//
 // 2026-11-29: The delay of refills counts from the first member that is missing. One
 // that begins again with each further member never ends under a steady load. A pool misses
 // a member also while it lets its claims go first.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // settledAfter tells a Sandbox that was never Ready, whose first status comes five seconds
@@ -50,11 +51,17 @@ type member struct {
 	stale bool
 	// refused is true when today's rules would not let it be made.
 	refused bool
+	// unfit is true when no claim can have it whatever the rules say, as somebody changed it.
+	unfit bool
 }
+
+// useless says whether no claim gets a member, however Ready it is, so that another is to take
+// its place.
+func (m *member) useless() bool { return m.refused || m.unfit }
 
 // memberOf reads a Sandbox of the pool. Staleness is the caller's to add.
 func memberOf(sandbox *agentsv1beta1.Sandbox, leaving bool) member {
-	m := member{sandbox: sandbox, leaving: leaving || sandbox.DeletionTimestamp != nil}
+	m := member{sandbox: sandbox, leaving: leaving || sandbox.DeletionTimestamp != nil, unfit: !relations.Handable(sandbox)}
 	ready := meta.FindStatusCondition(sandbox.Status.Conditions, agentsv1beta1.ConditionReady)
 	if ready != nil && ready.Status == metav1.ConditionTrue {
 		m.ready, m.wasReady = true, true

@@ -15,7 +15,8 @@ func newGauges(registry prometheus.Registerer) *gauges {
 	g := &gauges{sandboxes: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "agent_sandbox_warm_pool_sandboxes",
 		Help: "Sandboxes of a warm pool: desired, ready, the deficit (desired but not ready), stale (not what the template " +
-			"describes), and claimable (what a claim could have now).",
+			"describes), and claimable (ready, with an address, admitted by today's rules as far as they were asked, and neither " +
+			"stale under a strategy that replaces those nor changed by somebody; whether its Pod's node is healthy is not looked at).",
 	}, []string{"namespace", "warmpool_name", "state"})}
 	if registry != nil {
 		registry.MustRegister(g.sandboxes)

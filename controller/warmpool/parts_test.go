@@ -88,6 +88,29 @@ func TestMemberOf(t *testing.T) {
 	}
 }
 
+func TestAMemberThatSomebodyChangedIsUnfit(t *testing.T) {
+	cases := map[string]struct {
+		change func(*agentsv1beta1.Sandbox)
+		unfit  bool
+	}{
+		"one as it was made":          {func(*agentsv1beta1.Sandbox) {}, false},
+		"one that ends":               {func(s *agentsv1beta1.Sandbox) { s.Spec.ShutdownTime = new(metav1.NewTime(noon())) }, true},
+		"one that is suspended":       {func(s *agentsv1beta1.Sandbox) { s.Spec.OperatingMode = agentsv1beta1.OperatingModeSuspended }, true},
+		"one without its pool's hash": {func(s *agentsv1beta1.Sandbox) { delete(s.Labels, keys.WarmPoolSandbox) }, true},
+		"one without its template's":  {func(s *agentsv1beta1.Sandbox) { delete(s.Labels, keys.SandboxTemplateRefHash) }, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sandbox := makeMember("m").sandbox
+			sandbox.Labels = map[string]string{keys.WarmPoolSandbox: "1", keys.SandboxTemplateRefHash: "2"}
+			tc.change(sandbox)
+			if got := memberOf(sandbox, false); got.unfit != tc.unfit {
+				t.Errorf("unfit = %t, want %t", got.unfit, tc.unfit)
+			}
+		})
+	}
+}
+
 func TestBudgetOfMembersThatWereReady(t *testing.T) {
 	m := newMemory("uid", noon())
 	at := func(after time.Duration) time.Time { return noon().Add(after) }
@@ -339,6 +362,7 @@ func TestWhatAPoolHasAndLacks(t *testing.T) {
 		"more than is wanted":           {members: []member{ready("a"), ready("b"), ready("c"), ready("d")}, active: 4, ready: 4, claimable: 4},
 		"one without an address":        {members: []member{ready("a"), makeMember("b")}, active: 2, ready: 2, deficit: 1, claimable: 1},
 		"one that rules refuse":         {members: []member{ready("a"), ready("b", refused)}, active: 2, ready: 2, deficit: 1, claimable: 1},
+		"one that somebody changed":     {members: []member{ready("a"), ready("b", unfit)}, active: 2, ready: 2, deficit: 1, claimable: 1},
 		"stale ones that claims get": {
 			strategy: extensionsv1beta1.UpdateStrategyOnReplenish,
 			members:  []member{ready("a"), ready("b", stale), makeMember("c", starting(0), stale)}, active: 3, ready: 2, deficit: 1, stale: 2, claimable: 2,

@@ -6,6 +6,7 @@ package warmpool
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -214,7 +215,7 @@ func matters(before, after client.Object) bool {
 	if !isSandbox || !areSandboxes {
 		return true
 	}
-	return one.Generation != other.Generation ||
+	return one.Generation != other.Generation || !maps.Equal(one.Labels, other.Labels) ||
 		(one.DeletionTimestamp == nil) != (other.DeletionTimestamp == nil) ||
 		len(one.Status.PodIPs) != len(other.Status.PodIPs) ||
 		!apiequality.Semantic.DeepEqual(one.OwnerReferences, other.OwnerReferences) ||

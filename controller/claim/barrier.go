@@ -132,13 +132,22 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.note(s.claim.Name, sandbox)
-	if sandbox != nil {
-		s.record.creating = false // that write can no longer succeed, or has
-	}
 	if serving := s.owned[s.claim.Name]; serving != nil {
 		r.bind(s, serving, blueprint.LaunchCold)
+		return nil
+	}
+	if sandbox != nil {
+		s.mayStillBeMade()
 	}
 	return nil
+}
+
+// mayStillBeMade notes whether a creation whose answer was lost may still succeed, once what
+// refuses it now, or is in its place, does so no more.
+func (s *scope) mayStillBeMade() {
+	if s.record.creating = s.record.doubts(s.now); s.record.creating {
+		s.wakeAt(s.record.lostAt.Add(doubtFor))
+	}
 }
 
 func (r *Reconciler) settleAdoption(ctx context.Context, s *scope, attempt *adoption) error {

@@ -235,6 +235,7 @@ func (r *Reconciler) forgiveGone(s *scope, err error) error {
 		return err
 	}
 	s.record.goneAt = r.clock.Now()
+	r.index.Leave(s.key()) // what is offered is for those that are there
 	r.waker.After(s.key(), goneFor)
 	return nil
 }

@@ -46,12 +46,21 @@ type record struct {
 	// pause is how long the claim was left alone after the last write that met another
 	// version than the cache had; 0 since one was carried out.
 	pause time.Duration
+	// pending is how long the claim was last left alone for a Sandbox in the place of its own;
+	// 0 until there was one.
+	pending time.Duration
 }
 
 // nextPause is how long the claim is left alone after such a write: twice as long each time.
 func (r *record) nextPause() time.Duration {
 	r.pause = min(max(firstPause, 2*r.pause), lastPause)
 	return r.pause
+}
+
+// nextPending is how long the claim is left alone for such a Sandbox: twice as long each time.
+func (r *record) nextPending() time.Duration {
+	r.pending = min(max(firstPending, 2*r.pending), lastPending)
+	return r.pending
 }
 
 // goneFor is how long a claim is left alone after that: an apiserver that does not know

@@ -90,6 +90,11 @@ func (m *metrics) register(to prometheus.Registerer) error {
 	return nil
 }
 
+// forget drops the series of a namespace that is gone. There may be a new one for each task.
+func (m *metrics) forget(namespace string) {
+	m.launches.DeletePartialMatch(prometheus.Labels{labelNamespace: namespace})
+}
+
 // countLaunch counts a claim that got its Sandbox.
 func (r *Reconciler) countLaunch(s *scope) {
 	condition := "not_ready"

@@ -12,9 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -197,4 +199,32 @@ func troublesIn(t *testing.T, registry *prometheus.Registry) map[string]float64 
 		}
 	}
 	return counted
+}
+
+// A platform may have a namespace for each task: what was counted in one goes with it.
+func TestWhatWasCountedInANamespaceGoesWithIt(t *testing.T) {
+	r := New(nil, nil, nil, clocktesting.NewFakePassiveClock(noon()), Settings{})
+	for _, namespace := range []string{"team-a", "team-b"} {
+		s := makeScope()
+		s.claim.Namespace, s.sandbox, s.launched = namespace, makeSandbox(), "warm"
+		r.countLaunch(s)
+	}
+	r.namespaceEvents().Delete(t.Context(), event.DeleteEvent{Object: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}}, nil)
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(r.metrics.launches)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, metric := range families[0].GetMetric() {
+		for _, label := range metric.GetLabel() {
+			if label.GetName() == labelNamespace {
+				left = append(left, label.GetValue())
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"team-b"}, left); diff != "" {
+		t.Errorf("namespaces that have series (-want +got):\n%s", diff)
+	}
 }

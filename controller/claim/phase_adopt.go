@@ -308,7 +308,7 @@ func (r *Reconciler) giveBack(s *scope, attempt adoption, outdated bool) {
 
 // bind notes that the claim has its Sandbox.
 func (r *Reconciler) bind(s *scope, sandbox *agentsv1beta1.Sandbox, launched string) {
-	s.record.adopting, s.record.creating, s.record.lostAt = nil, false, time.Time{}
+	s.record.adopting, s.record.creating, s.record.lostAt, s.record.pending = nil, false, time.Time{}, 0
 	s.sandbox, s.launched = sandbox, launched
 	s.owned[sandbox.Name] = sandbox
 	r.found(s)

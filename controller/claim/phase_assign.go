@@ -21,8 +21,10 @@ const (
 	notFoundAfter = 2 * time.Second
 	// notFoundRecheck is when it is looked for again, should its event be missed.
 	notFoundRecheck = time.Minute
-	// pendingRecheck is when a Sandbox in the place of the claim's is looked at again.
-	pendingRecheck = 200 * time.Millisecond
+	// firstPending is when a Sandbox in the place of the claim's is looked at again, and
+	// lastPending when it is there for long: its end wakes the claim.
+	firstPending = 200 * time.Millisecond
+	lastPending  = 5 * time.Second
 )
 
 // phaseAssign gives a claim that has no Sandbox one: of its pool, or else a new one.
@@ -45,14 +47,26 @@ func (r *Reconciler) phaseAssign(ctx context.Context, s *scope) error {
 			return err
 		}
 		if until := s.record.askedAt.Add(r.settings.ColdStartAfter); s.now.Before(until) && r.refills(s) {
-			s.silent, s.waits = len(s.claim.Status.Conditions) == 0, true // what was said before is true no more
+			s.silent = len(s.claim.Status.Conditions) == 0 // what was said before is true no more
 			s.wakeAt(until)
+			r.wait(s)
 			return nil
 		}
 	}
 	err := r.create(ctx, s)
-	s.waits = err != nil && fromPool(s) // what the pool gets may serve it before another try does
+	if err != nil && fromPool(s) {
+		r.wait(s) // what the pool gets may serve it before another try does
+	}
 	return err
+}
+
+// wait lets the claim wait for what its pool gets. What this pass found not to be fit may be so
+// now if it was reconsidered meanwhile, of which a claim that did not wait yet was not told.
+func (r *Reconciler) wait(s *scope) {
+	s.waits = true
+	if r.index.Epoch() != s.epoch {
+		s.wakeAt(s.now)
+	}
 }
 
 // fromPool says whether a waiting Sandbox can serve the claim: it has no variables or
@@ -78,7 +92,7 @@ func nameTaken(s *scope) error {
 
 // pending says that the place of the claim's Sandbox is not free yet.
 func pending(s *scope) error {
-	s.wakeAt(s.now.Add(pendingRecheck))
+	s.wakeAt(s.now.Add(s.record.nextPending()))
 	return refuse(ReasonSandboxCreatePending, messageCreatePending)
 }
 

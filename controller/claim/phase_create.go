@@ -50,9 +50,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	case !patch.Settled(err):
 		s.record.lostAt = r.clock.Now()
 	default:
-		if s.record.creating = s.record.doubts(s.now); s.record.creating { // what refuses one says nothing of one before
-			s.wakeAt(s.record.lostAt.Add(doubtFor))
-		}
+		s.mayStillBeMade()
 	}
 	return fmt.Errorf("create Sandbox %q: %w", sandbox.Name, err)
 }
@@ -63,10 +61,10 @@ func (r *Reconciler) alreadyThere(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.record.creating = false
 	if sandbox != nil && serves(sandbox, s.claim) {
 		r.bind(s, sandbox, blueprint.LaunchCold)
 		return nil
 	}
+	s.mayStillBeMade()
 	return pending(s)
 }

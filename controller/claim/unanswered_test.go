@@ -235,3 +235,46 @@ func TestAClaimTakesNoMemberWhileItsSandboxMayStillBeMade(t *testing.T) {
 		}
 	}
 }
+
+// Somebody else's Sandbox has the name of the claim's, and is about to go. A creation that was
+// not answered before may still be carried out then: until it cannot any more, the claim takes
+// nothing from its pool.
+func TestAClaimTakesNoMemberWhileWhatHoldsItsNameMayGiveWay(t *testing.T) {
+	cases := map[string]func(*archive, func(error)){
+		"it is met before the creation is repeated": func(a *archive, _ func(error)) { a.squat() },
+		"it is met when the creation is repeated": func(a *archive, answer func(error)) {
+			answer(apierrors.NewAlreadyExists(schema.GroupResource{}, "claim"))
+		},
+	}
+	for name, meet := range cases {
+		t.Run(name, func(t *testing.T) {
+			a := newArchive(t, makeClaim("claim"), makeTemplate(), makePool())
+			answer := error(io.ErrUnexpectedEOF)
+			a.answers(func() error { return answer })
+			a.pass()
+			meet(a, func(err error) { answer = err })
+			for _, step := range []struct {
+				after time.Duration
+				may   bool
+			}{{time.Second, true}, {time.Minute, true}, {time.Minute, false}} {
+				a.clock.Step(step.after)
+				a.pass()
+				known, _ := a.r.memory.of(client.ObjectKeyFromObject(a.claim()), a.claim().UID, a.clock.Now())
+				if known.creating != step.may {
+					t.Errorf("%s later the claim waits for a Sandbox that may still be made: %t, want %t", step.after, known.creating, step.may)
+				}
+			}
+		})
+	}
+}
+
+// squat has a Sandbox of somebody else take the name of the claim's. It is about to go.
+func (a *archive) squat() {
+	a.Helper()
+	squatter := makeSandbox(func(s *agentsv1beta1.Sandbox) {
+		s.Name, s.UID, s.ResourceVersion, s.OwnerReferences, s.Finalizers = "claim", "squatter", "", nil, []string{"example.com/keep"}
+	})
+	if err := errors.Join(a.stored.Create(a.Context(), squatter), a.stored.Delete(a.Context(), squatter)); err != nil {
+		a.Fatal(err)
+	}
+}

@@ -126,6 +126,9 @@ func (r *Reconciler) sandboxEvents() handler.EventHandler {
 // noteSandbox keeps the index of a Sandbox as it is now; before is as it was noted last, nil
 // for one that is new. Most changes are of its status and leave its form as it was.
 func (r *Reconciler) noteSandbox(before, now *agentsv1beta1.Sandbox) {
+	if before != nil && before.UID != now.UID {
+		r.index.DropMember(before.UID) // its end was not seen
+	}
 	pool, belongs := poolOf(now)
 	if !belongs {
 		r.index.DropMember(now.UID)
@@ -163,14 +166,21 @@ func (r *Reconciler) podEvents() handler.EventHandler {
 			r.index.SetPod(owner.UID, podOf(pod))
 		}
 	}
+	drop := func(object client.Object) {
+		if owner := relations.Sandbox(object); owner != nil {
+			r.index.DropPod(owner.UID, object.GetUID())
+		}
+	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { note(e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) { note(e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
-			if owner := relations.Sandbox(e.Object); owner != nil {
-				r.index.DropPod(owner.UID, e.Object.GetUID())
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) {
+			before, now := relations.Sandbox(e.ObjectOld), relations.Sandbox(e.ObjectNew)
+			if before != nil && (now == nil || now.UID != before.UID) {
+				drop(e.ObjectOld) // its end was not seen
 			}
+			note(e.ObjectNew)
 		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { drop(e.Object) },
 	}
 }
 
@@ -188,7 +198,8 @@ func (r *Reconciler) nodeEvents() handler.EventHandler {
 	}
 }
 
-// namespaceEvents let members be judged anew when the tier of their namespace changes.
+// namespaceEvents let members be judged anew when the tier of their namespace changes, and
+// forget what was counted in one that is gone.
 func (r *Reconciler) namespaceEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { r.index.Reconsider(e.Object.GetName()) },
@@ -197,6 +208,7 @@ func (r *Reconciler) namespaceEvents() handler.EventHandler {
 				r.index.Reconsider(e.ObjectNew.GetName())
 			}
 		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { r.metrics.forget(e.Object.GetName()) },
 	}
 }
 

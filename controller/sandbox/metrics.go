@@ -25,7 +25,8 @@ const (
 	// unknown stands for a label that a Sandbox does not have.
 	unknown = "unknown"
 	// nobody owns a Sandbox that a user made.
-	nobody = "None"
+	nobody         = "None"
+	labelNamespace = "namespace"
 	// scrapePatience bounds how long a scrape waits for the cache.
 	scrapePatience = 5 * time.Second
 )
@@ -40,7 +41,7 @@ type population struct {
 
 func newPopulation(cached client.Reader, leads <-chan struct{}) *population {
 	return &population{client: cached, leads: leads, count: prometheus.NewDesc("agent_sandboxes", "Sandboxes that there are.",
-		[]string{"namespace", "ready_condition", "expired", "launch_type", "sandbox_template", "owned_by", "created_by"}, nil)}
+		[]string{labelNamespace, "ready_condition", "expired", "launch_type", "sandbox_template", "owned_by", "created_by"}, nil)}
 }
 
 // Describe implements prometheus.Collector.
@@ -133,7 +134,7 @@ func newStarts() *starts {
 			Buckets: []float64{
 				1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 120000, 240000, 300000, 600000,
 			},
-		}, []string{"namespace", "launch_type", "sandbox_template"}),
+		}, []string{labelNamespace, "launch_type", "sandbox_template"}),
 		seen: map[types.NamespacedName]sighting{},
 	}
 }
@@ -175,6 +176,11 @@ func (s *starts) forget(sandbox types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.seen, sandbox)
+}
+
+// leave drops the series of a namespace that is gone. There may be a new one for each task.
+func (s *starts) leave(namespace string) {
+	s.latency.DeletePartialMatch(prometheus.Labels{labelNamespace: namespace})
 }
 
 // born is when a Sandbox was created. The time in its metadata knows no fractions of a

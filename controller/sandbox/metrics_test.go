@@ -9,9 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
@@ -114,5 +116,18 @@ func TestBornKnowsFractionsOfTheSecond(t *testing.T) {
 				t.Errorf("born() is %s after the second, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// A platform may have a namespace for each task: what was measured in one goes with it.
+func TestWhatWasMeasuredInANamespaceGoesWithIt(t *testing.T) {
+	r := &Reconciler{starts: newStarts()}
+	for _, namespace := range []string{"team-a", "team-b"} {
+		r.starts.latency.WithLabelValues(namespace, "warm", "python").Observe(1)
+	}
+	r.namespacesGone().Delete(t.Context(), event.DeleteEvent{Object: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}}, nil)
+	if r.starts.latency.DeletePartialMatch(prometheus.Labels{labelNamespace: "team-a"}) != 0 ||
+		r.starts.latency.DeletePartialMatch(prometheus.Labels{labelNamespace: "team-b"}) != 1 {
+		t.Error("the series of the namespace that is gone are there, or those of another are not")
 	}
 }

@@ -62,6 +62,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 			builder.WithPredicates(changedOrGone())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfNamespace),
 			builder.WithPredicates(relations.TierChanged())).
+		Watches(&corev1.Namespace{}, r.namespacesGone()).
 		WatchesRawSource(r.waker.Source()).
 		WithOptions(fairqueue.Options(r.settings.ConcurrentWorkers, firstRetry)).
 		Complete(r)
@@ -184,6 +185,13 @@ func handedOver() predicate.Predicate {
 			return relations.Pool(e.ObjectOld) != nil && relations.Claim(e.ObjectNew) != nil
 		},
 	}
+}
+
+// namespacesGone forgets what was measured in a namespace that is gone.
+func (r *Reconciler) namespacesGone() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+		r.starts.leave(e.Object.GetName())
+	}}
 }
 
 // later asks for a pass a while after a Sandbox changed, so that the claim that took it

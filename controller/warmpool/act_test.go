@@ -259,6 +259,20 @@ func TestARefusalIsNotForgottenWhileClaimsGoFirst(t *testing.T) {
 	}
 }
 
+// What was refused is nothing that the pool would make any more once its template is gone, or may
+// not be used: the conditions speak of it no longer.
+func TestARefusalGoesWithTheTemplate(t *testing.T) {
+	st := newStage(Settings{})
+	st.apiserver.answer = forbidden("exceeded quota: q")
+	empty := having(2, extensionsv1beta1.UpdateStrategyOnReplenish)
+	if s := st.act(t, 0, empty); s.obstructed(heldQuota) == "" {
+		t.Fatal("the refusal is not told: the test proves nothing")
+	}
+	if s := st.act(t, time.Second, empty, func(s *scope) { s.template, s.model = nil, nil }); s.obstructed(heldQuota) != "" {
+		t.Errorf("without a template the pool says %q of the quota", s.obstructed(heldQuota))
+	}
+}
+
 // A refusal whose time is over is no reason for a pass at once while there is another one to
 // make nothing.
 func TestAPassIsNeverDueInThePast(t *testing.T) {

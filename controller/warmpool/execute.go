@@ -103,6 +103,7 @@ func (r *Reconciler) removeAll(ctx context.Context, s *scope) {
 // as many as limits and refusals allow.
 func (r *Reconciler) createAll(ctx context.Context, s *scope) {
 	if s.model == nil {
+		s.memory.refusal = refusal{} // it speaks of what is made no more
 		return
 	}
 	if s.memory.refusal.holds(s.subject(), s.now) {

@@ -5,16 +5,26 @@ package policies_test
 
 import (
 	"context"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/rego"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/pod-security-admission/policy"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
 // none says that no catalogue of others has a control for the rule.
@@ -44,6 +54,65 @@ func TestEveryRuleIsMappedToControlsOfOthers(t *testing.T) {
 			t.Errorf("%s and %s both have the number %s", other, info.ID, info.Code)
 		}
 		codes[info.Code] = info.ID
+	}
+}
+
+// literals are the texts in a source file of the checks of Kubernetes, which keep their lists to themselves.
+func literals(t *testing.T, file string) []string {
+	t.Helper()
+	found, err := build.Import("k8s.io/pod-security-admission/policy", ".", build.FindOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		if literal, ok := node.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			text, _ := strconv.Unquote(literal.Value)
+			texts = append(texts, text)
+		}
+		return true
+	})
+	return texts
+}
+
+// TestDefaultListsAreThoseOfPodSecurity holds that two rules refuse by default no more and no less than the newest
+// checks of Kubernetes for the same field.
+func TestDefaultListsAreThoseOfPodSecurity(t *testing.T) {
+	for rule, tc := range map[string]struct {
+		check, file string
+		pod         func(name string) *corev1.PodSpec
+	}{
+		"sysctls": {"sysctls", "check_sysctls.go", func(name string) *corev1.PodSpec {
+			return &corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: name}}}}
+		}},
+		"capabilities-add": {"capabilities_baseline", "check_capabilities_baseline.go", func(name string) *corev1.PodSpec {
+			added := &corev1.Capabilities{Add: []corev1.Capability{corev1.Capability(name)}}
+			return &corev1.PodSpec{Containers: []corev1.Container{{SecurityContext: &corev1.SecurityContext{Capabilities: added}}}}
+		}},
+	} {
+		checks := policy.DefaultChecks()
+		versions := checks[slices.IndexFunc(checks, func(c policy.Check) bool { return string(c.ID) == tc.check })].Versions
+		newest := versions[len(versions)-1].CheckPod
+		var theirs []string
+		for _, name := range literals(t, tc.file) {
+			if newest(&metav1.ObjectMeta{}, tc.pod(name)).Allowed {
+				theirs = append(theirs, name)
+			}
+		}
+		var ours []string
+		all := catalogue(t)
+		listed, _ := all[slices.IndexFunc(all, func(info engine.RuleInfo) bool { return info.ID == rule })].Parameters["allowed"].([]any)
+		for _, name := range listed {
+			ours = append(ours, fmt.Sprint(name))
+		}
+		slices.Sort(theirs)
+		if diff := cmp.Diff(slices.Compact(theirs), ours); diff != "" || len(ours) == 0 {
+			t.Errorf("%s (-Kubernetes +rule):\n%s", rule, diff)
+		}
 	}
 }
 

@@ -26,6 +26,7 @@
 #         - FOWNER
 #         - FSETID
 #         - KILL
+#         - MKNOD
 #         - NET_BIND_SERVICE
 #         - SETFCAP
 #         - SETGID

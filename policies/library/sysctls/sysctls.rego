@@ -28,7 +28,11 @@
 #         - net.ipv4.tcp_keepalive_intvl
 #         - net.ipv4.tcp_keepalive_probes
 #         - net.ipv4.tcp_keepalive_time
+#         - net.ipv4.tcp_notsent_lowat
+#         - net.ipv4.tcp_rmem
+#         - net.ipv4.tcp_slow_start_after_idle
 #         - net.ipv4.tcp_syncookies
+#         - net.ipv4.tcp_wmem
 package policies.library.sysctls
 
 import data.lib.pods

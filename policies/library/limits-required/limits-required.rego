@@ -2,7 +2,8 @@
 # title: Limits of CPU and memory
 # description: >-
 #   A container without a limit may take all of the node from its neighbours. A limit of the Pod as a
-#   whole serves too. Zero means no limit to Kubernetes, so it counts as missing.
+#   whole serves too where podLevelResources says that the cluster keeps it: before Kubernetes 1.34 it drops the
+#   field. Zero means no limit to Kubernetes, so it counts as missing.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
 # custom:
@@ -11,7 +12,7 @@
 #   category: resources
 #   severity: medium
 #   enforcement: Warn
-#   remediation: Set the limit on the container, or under resources.limits of the Pod for all its containers.
+#   remediation: Set the limit on the container.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: ["NSA:C-0270", "NSA:C-0271", "C-0311", "OWASP LLM10"]
 #   parameters:
@@ -21,6 +22,10 @@
 #       items: {type: string, minLength: 1}
 #       minItems: 1
 #       default: [cpu, memory]
+#     podLevelResources:
+#       description: Whether every cluster with these rules honours resources of the Pod as a whole, as Kubernetes 1.34 and later do by default.
+#       type: boolean
+#       default: false
 package policies.library.limits_required
 
 import data.lib.containers
@@ -31,7 +36,7 @@ import data.lib.values
 deny contains finding if {
 	some resource in required
 	some path in (containers.started_paths - object.get(quantities.limited, resource, set()))
-	not quantities.limited[resource][pods.field_prefix]
+	not limited_by_pod(resource)
 	container := containers.by_path[path]
 	finding := {
 		"message": sprintf("%s has no %s limit", [containers.label(container), resource]),
@@ -43,3 +48,9 @@ deny contains finding if {
 default required := ["cpu", "memory"]
 
 required := values.given(input.parameters, ["resources"])
+
+# Apart from the rule: within it, absent parameters would leave the whole rule undefined.
+limited_by_pod(resource) if {
+	input.parameters.podLevelResources == true
+	quantities.limited[resource][pods.field_prefix]
+}

@@ -46,14 +46,22 @@ test_allows_every_notation[cpu] if {
 	count(limits_required.deny) == 0 with input as limits("containers", {"cpu": cpu, "memory": "1Gi"})
 }
 
-test_allows_a_limit_of_the_pod if {
+kept := {"resources": ["cpu", "memory"], "podLevelResources": true}
+
+test_allows_a_limit_of_the_pod_that_the_cluster_keeps if {
 	spec := {"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}, "containers": [{"name": "a"}], "initContainers": [{"name": "b"}]}
-	count(limits_required.deny) == 0 with input as fixtures.sandbox(spec)
+	count(limits_required.deny) == 0 with input as fixtures.configured(spec, kept)
+}
+
+test_a_limit_of_the_pod_does_not_serve_where_it_is_dropped[note] if {
+	some note, parameters in {"said": {"resources": ["cpu"], "podLevelResources": false}, "not said": {"resources": ["cpu"]}}
+	spec := {"resources": {"limits": {"cpu": "1"}}, "containers": [{"name": "a"}]}
+	fixtures.fields(limits_required.deny) == {"spec.podTemplate.spec.containers[0].resources.limits.cpu"} with input as fixtures.configured(spec, parameters)
 }
 
 test_a_zero_limit_of_the_pod_does_not_serve if {
 	spec := {"resources": {"limits": {"cpu": "0", "memory": "1Gi"}}, "containers": [{"name": "a"}]}
-	fixtures.fields(limits_required.deny) == {"spec.podTemplate.spec.containers[0].resources.limits.cpu"} with input as fixtures.sandbox(spec)
+	fixtures.fields(limits_required.deny) == {"spec.podTemplate.spec.containers[0].resources.limits.cpu"} with input as fixtures.configured(spec, kept)
 }
 
 test_the_servers_reading_decides if {

@@ -40,7 +40,7 @@ var noted = map[string]string{
 	"resources.requests.cpu":                       "`resources.requests`; not where the container has a limit",
 	"resources.requests.ephemeral-storage":         "likewise",
 	"resources.requests.memory":                    "likewise",
-	"platform.agents.x-k8s.io/defaulted":           "names the fields that were set",
+	"platform.agents.x-k8s.io/defaulted":           "names the fields that were set, the first hundred of them: `...` ends a list that leaves some out",
 	"platform.agents.x-k8s.io/creator":             "on creation: who it was",
 	"agents.x-k8s.io/pod-name":                     "on creation: the object's own name, unless it is generated",
 	"agents.x-k8s.io/controller-first-observed-at": "on creation: the time",

@@ -25,8 +25,8 @@ import (
 )
 
 // chartValues are those of the chart for an environment, of the chart or of the corpus.
-func chartValues(t *testing.T, environment string) (platform string, policies map[string]string) {
-	t.Helper()
+func chartValues(tb testing.TB, environment string) (platform string, policies map[string]string) {
+	tb.Helper()
 	values := map[string]any{}
 	chart := filepath.Join("..", "charts", "agent-sandbox")
 	files := []string{filepath.Join(chart, "values.yaml")}
@@ -40,17 +40,17 @@ func chartValues(t *testing.T, environment string) (platform string, policies ma
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		var layer map[string]any
 		if err := yaml.Unmarshal(text, &layer); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		overlay(values, layer)
 	}
 	platformValues := objectAt(values, "platform")
 	objectAt(platformValues, "router")["namespace"] = "agent-sandbox-system"
-	return asYAML(t, platformValues), map[string]string{policysource.ConfigurationKey: asYAML(t, map[string]any{"rules": objectAt(values, "policies")["rules"]})}
+	return asYAML(tb, platformValues), map[string]string{policysource.ConfigurationKey: asYAML(tb, map[string]any{"rules": objectAt(values, "policies")["rules"]})}
 }
 
 // overlay puts one layer of values over another, as Helm does.
@@ -66,24 +66,24 @@ func overlay(values, layer map[string]any) {
 	}
 }
 
-func asYAML(t *testing.T, value any) string {
-	t.Helper()
+func asYAML(tb testing.TB, value any) string {
+	tb.Helper()
 	text, err := yaml.Marshal(value)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(text)
 }
 
 // corpusWorld is the cluster before any case, with the values of an environment.
-func corpusWorld(t *testing.T, environment string) *Judge {
-	t.Helper()
+func corpusWorld(tb testing.TB, environment string) *Judge {
+	tb.Helper()
 	objects, err := corpus.World(os.DirFS(filepath.Join("..", "e2e", "corpus")), true)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	w := world{}
-	w.platform, w.policies = chartValues(t, environment)
+	w.platform, w.policies = chartValues(tb, environment)
 	for name, labels := range corpus.Namespaces {
 		if name != "labelled" { // the world of the tests has it
 			w.objects = append(w.objects, namespace(name, labels))
@@ -98,7 +98,7 @@ func corpusWorld(t *testing.T, environment string) *Judge {
 		}
 	}
 	w.objects = append(w.objects, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "runc"}, Handler: "runc"})
-	return w.judge(t)
+	return w.judge(tb)
 }
 
 // submit sends a document through mutation and then to the judge. It is an update

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -229,6 +230,25 @@ func TestPoolWaitsForItsTemplateAndSaysSo(t *testing.T) {
 	}
 	e.Create(makeTemplate())
 	e.settled(1)
+}
+
+// A user may give a member an end: no claim gets it any more, and another takes its place.
+func TestAMemberThatItsUserGivesAnEndIsReplaced(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	e.Create(makeTemplate(), makePool(1))
+	e.settled(1)
+	e.Clock.Jump(e.settings.ReadinessGrace) // before that nothing is replaced that was Ready
+	ending := e.members()[0]
+	change(e, &ending, func(s *agentsv1beta1.Sandbox) {
+		s.Spec.ShutdownTime = new(metav1.NewTime(e.Clock.Now().Add(time.Hour)))
+	})
+	e.Eventually("another has its place", func() error {
+		if now := e.members(); len(now) != 1 || now[0].UID == ending.UID {
+			return fmt.Errorf("there are %d", len(now))
+		}
+		return nil
+	})
 }
 
 func TestStrategies(t *testing.T) {

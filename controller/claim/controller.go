@@ -124,8 +124,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // pass is one pass over a claim that stays.
 func (r *Reconciler) pass(ctx context.Context, claim *extensionsv1beta1.SandboxClaim) error {
 	s, err := r.gather(ctx, claim)
-	if err != nil || s.now.Before(s.record.goneUntil()) {
+	if err != nil {
 		return err
+	}
+	if until := s.record.goneUntil(); s.now.Before(until) {
+		r.waker.After(s.key(), until.Sub(s.now))
+		return nil
 	}
 	for _, run := range r.phases(s) {
 		if s.problem = run(ctx, s); s.problem != nil || s.silent {
@@ -236,6 +240,6 @@ func (r *Reconciler) forgiveGone(s *scope, err error) error {
 	}
 	s.record.goneAt = r.clock.Now()
 	r.index.Leave(s.key()) // what is offered is for those that are there
-	r.waker.After(s.key(), goneFor)
+	s.wakeAt(s.record.goneUntil())
 	return nil
 }

@@ -61,14 +61,21 @@ func TestAClaimThatAWriteFoundDeletedIsLeftAlone(t *testing.T) {
 			if err := a.stored.Delete(t.Context(), a.claim()); err != nil {
 				t.Fatal(err)
 			}
-			sent := a.countsWrites()
+			sent, queue := a.countsWrites(), &timers{}
+			if err := a.r.waker.Source().Start(t.Context(), queue); err != nil {
+				t.Fatal(err)
+			}
 			look := func(want int, when string) {
 				t.Helper()
+				queue.after = nil
 				if err := a.r.pass(t.Context(), stale); err != nil {
 					t.Errorf("a pass %s ends in %v", when, err)
 				}
 				if *sent != want {
 					t.Errorf("%s %d writes were sent, want %d", when, *sent, want)
+				}
+				if len(queue.after) != 1 || queue.after[0] > goneFor { // a queue keeps the earliest only
+					t.Errorf("a pass %s asks for the next after %v, want one within %s", when, queue.after, goneFor)
 				}
 			}
 			a.r.memory.of(client.ObjectKeyFromObject(stale), stale.UID, a.clock.Now())

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
-// settledAfter tells a Sandbox that was never Ready, whose first status comes five seconds
-// after its Pod was made, from one that ceased to be.
+// settledAfter tells a Sandbox that was never Ready, whose first status comes within five
+// seconds of its Pod, from one that ceased to be.
 const settledAfter = 15 * time.Second
 
 // hold is why a member that is not Ready is kept: a new one would fare no better.

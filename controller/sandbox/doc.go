@@ -77,6 +77,11 @@
 // the tier denies below, at the tier's version. The engine of the policies is not asked:
 // its rules may change at any time, and are no reason to end what runs.
 //
+// 2026-11-30: The first status of a Sandbox is written within a second of its Pod, or five for
+// a member of a pool: of a hundred that start at once most take longer than a second, and
+// each paid a write more, so that a burst cost more than the nine writes a claim that are
+// allowed. Ready, and what refuses a Pod, are told at once.
+//
 // 2026-11-30: The longest life that a tier gives is held here too, since a Sandbox may be
 // stored or extended while admission is away. It gets its Pod, and ends as if its
 // shutdownTime were the tier's: to refuse the Pod would help nobody, for what admission

@@ -64,7 +64,7 @@ func isOurs(reference any) bool {
 var ofOwnUse = []string{"operatingMode", "shutdownTime", "shutdownPolicy"}
 
 // checkControlled keeps users from changing what the claim or pool of a Sandbox made, and the
-// annotations that steer it, which are the template's.
+// annotations that steer it.
 func checkControlled(in Input) []Fault {
 	if in.Operation != operationUpdate || in.Kind != KindSandbox || in.Controller {
 		return nil

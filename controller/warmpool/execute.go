@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -117,8 +118,8 @@ func (r *Reconciler) createAll(ctx context.Context, s *scope) {
 	for range count {
 		names = append(names, r.newName(s))
 	}
-	made := r.inGrowingBatches(ctx, s, names)
-	s.memory.refill.spend(max(0, made-len(doubtful)))
+	made := sets.New(r.inGrowingBatches(ctx, s, names)...)
+	s.memory.refill.spend(made.Delete(doubtful...).Len())
 	if s.memory.refusal.holds(s.subject(), s.now) {
 		s.wakeAt(s.memory.refusal.retryAt)
 	}
@@ -139,8 +140,8 @@ func (s *scope) doubtful() []string {
 }
 
 // inGrowingBatches makes one member, then two, then four, and stops after a batch in
-// which one failed: what fails for one will mostly fail for all.
-func (r *Reconciler) inGrowingBatches(ctx context.Context, s *scope, names []string) (made int) {
+// which one failed: what fails for one will mostly fail for all. It returns those that were made.
+func (r *Reconciler) inGrowingBatches(ctx context.Context, s *scope, names []string) (made []string) {
 	for size := 1; len(names) > 0; size *= 2 {
 		batch := names[:min(size, len(names))]
 		names = names[len(batch):]
@@ -149,9 +150,9 @@ func (r *Reconciler) inGrowingBatches(ctx context.Context, s *scope, names []str
 		for i, err := range errs {
 			switch {
 			case err == nil:
-				made++
+				made = append(made, batch[i])
 			case errors.Is(err, errNameTaken):
-				s.wakeAt(s.now.Add(firstRetry)) // a new name is tried in the next pass
+				s.wakeAt(s.now.Add(firstRetry)) // a new name is tried once this one is not in doubt
 				errs[i] = nil
 			}
 		}
@@ -160,7 +161,7 @@ func (r *Reconciler) inGrowingBatches(ctx context.Context, s *scope, names []str
 			return made
 		}
 	}
-	if made > 0 || s.plan.missing() == 0 {
+	if len(made) > 0 || s.plan.missing() == 0 {
 		s.memory.refusal = refusal{}
 	}
 	return made

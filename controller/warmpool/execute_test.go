@@ -56,7 +56,7 @@ func TestMembersAreMadeInGrowingBatchesUntilOneIsRefused(t *testing.T) {
 			for i := range tc.wanted {
 				names = append(names, fmt.Sprintf("m%d", i))
 			}
-			made := r.inGrowingBatches(t.Context(), s, names)
+			made := len(r.inGrowingBatches(t.Context(), s, names))
 			if asked := int(apiserver.asked.Load()); made != tc.made || asked != tc.asked {
 				t.Errorf("%d were made of %d that were tried, want %d of %d", made, asked, tc.made, tc.asked)
 			}

@@ -214,11 +214,17 @@ func (u *unseen) send(name string, now time.Time) {
 	u.entries[name] = sent{at: now, doubtful: true, flying: true, lostAt: u.entries[name].lostAt}
 }
 
-// lost notes that an answer was lost.
+// lost notes that an answer was lost. What the cache has shown of a new name meanwhile can only
+// be what the first try made.
 func (u *unseen) lost(name string, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if entry, there := u.entries[name]; there {
+	entry, there := u.entries[name]
+	switch {
+	case !there:
+	case entry.shown != "" && entry.version == "" && entry.lostAt.IsZero():
+		delete(u.entries, name)
+	default:
 		entry.at, entry.lostAt, entry.flying, entry.shown = now, now, false, ""
 		u.entries[name] = entry
 	}

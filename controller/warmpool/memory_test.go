@@ -30,6 +30,7 @@ func TestACreateCountsUntilWhatItMadeIsShown(t *testing.T) {
 		"nor when it was shown before the answer":        {[]func(*unseen){sends, shows("a"), makes("a")}, false},
 		"while its answer is lost":                       {[]func(*unseen){sends, loses}, true},
 		"not when it is shown after that":                {[]func(*unseen){sends, loses, shows("a")}, false},
+		"nor when it was shown before that":              {[]func(*unseen){sends, shows("a"), loses}, false},
 		"when only what the first try made is shown":     {[]func(*unseen){sends, loses, sends, makes("b"), shows("a")}, true},
 		"also when that was shown on the way":            {[]func(*unseen){sends, loses, sends, shows("a"), makes("b")}, true},
 		"not when what the second made is shown as well": {[]func(*unseen){sends, loses, sends, shows("a"), makes("b"), shows("b")}, false},

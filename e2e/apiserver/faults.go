@@ -101,7 +101,11 @@ func (f *Faults) draw(method string) (fault, bool) {
 			choices = append(choices, fault{belated: 1 + time.Duration(f.random.Float64()*float64(f.belated))})
 		}
 	}
-	return choices[f.random.IntN(len(choices))], true
+	drawn := choices[f.random.IntN(len(choices))]
+	if drawn.belated > 0 {
+		f.under.Add(1) // here, so that Settle after Stop waits for it
+	}
+	return drawn, true
 }
 
 // disturbed is a transport with faults.
@@ -121,6 +125,7 @@ func (d *disturbed) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if fault.belated > 0 {
 		if err := d.carryOutLate(request, fault.belated); err != nil {
+			d.faults.under.Done()
 			return nil, err
 		}
 	}
@@ -139,12 +144,13 @@ func (d *disturbed) carryOutLate(request *http.Request, after time.Duration) err
 	}
 	sent := request.Clone(context.WithoutCancel(request.Context()))
 	sent.Body = io.NopCloser(bytes.NewReader(body))
-	d.faults.under.Go(func() {
+	go func() {
+		defer d.faults.under.Done()
 		<-clock.RealClock{}.After(after)
 		if response, err := d.next.RoundTrip(sent); err == nil {
 			_ = response.Body.Close() // nobody reads it
 		}
-	})
+	}()
 	return nil
 }
 

@@ -6,6 +6,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -260,21 +261,24 @@ func TestErrorsOfOverridesAndExemptions(t *testing.T) {
 		return strings.Replace(`exemptions: [{rule: dra, namespaces: [a], reason: r, owner: o, expires: "2027-01-31"}]`, old, replacement, 1)
 	}
 	cases := map[string]struct{ text, want string }{
-		"Overrides as a mapping":       {"overrides: {}", "policy.yaml: overrides is {}; write a list"},
-		"An override's unknown key":    {override("rules: {dra: {enforcement: Warn}}, namespace: a"), `policy.yaml: overrides[0]: unknown field "namespace"`},
-		"A field in capitals":          {"overrides: [{name: a, namespaceSelector: {matchLabels: {a: b}}, Rules: {dra: {enforcement: deny}}}]", `overrides[0]: unknown field "Rules"`},
-		"A rule's field in capitals":   {override("rules: {dra: {Enforcement: deny}}"), `overrides[0].rules.dra: unknown field "Enforcement"`},
-		"An exemption's in capitals":   {exemption("rule:", "Rule: pss-baseline, rule:"), `exemptions[0]: unknown field "Rule"`},
-		"A name of the wrong type":     {"overrides: [{name: off}]", "overrides[0].name is a bool; write a string"},
-		"No name":                      {"overrides: [{namespaceSelector: {matchLabels: {a: b}}, rules: {dra: {enforcement: Warn}}}]", `overrides[0].name is ""`},
-		"One name for two":             {"overrides: [{name: a, namespaceSelector: {matchLabels: {a: b}}, rules: {dra: {enforcement: Warn}}}, {name: a, namespaceSelector: {matchLabels: {a: c}}, rules: {dra: {enforcement: Warn}}}]", `overrides[1].name is "a", which another has`},
-		"Every namespace":              {"overrides: [{name: a, namespaceSelector: {}, rules: {dra: {enforcement: Warn}}}]", "selects every namespace"},
-		"A selector that is none":      {"overrides: [{name: a, namespaceSelector: {matchExpressions: [{key: a, operator: Near}]}, rules: {dra: {enforcement: Warn}}}]", "overrides[0].namespaceSelector"},
-		"No rule":                      {override("rules: {}"), "overrides[0].rules is empty"},
-		"An enforcement":               {override("rules: {dra: {enforcement: warn}}"), `overrides[0].rules.dra.enforcement is "warn"`},
-		"A parameter":                  {override("rules: {dra: {parameters: {allowedTemplates: 7}}}"), "overrides[0].rules.dra.parameters.allowedTemplates is 7"},
-		"An empty allow-list":          {override("rules: {registry-allowed: {enforcement: Deny}}"), "overrides[0].rules.registry-allowed.enforcement is Deny but no entry"},
-		"The floor":                    {override("rules: {privileged: {enforcement: Warn}}"), "only a tier relaxes it"},
+		"Overrides as a mapping":     {"overrides: {}", "policy.yaml: overrides is {}; write a list"},
+		"An override's unknown key":  {override("rules: {dra: {enforcement: Warn}}, namespace: a"), `policy.yaml: overrides[0]: unknown field "namespace"`},
+		"A field in capitals":        {"overrides: [{name: a, namespaceSelector: {matchLabels: {a: b}}, Rules: {dra: {enforcement: deny}}}]", `overrides[0]: unknown field "Rules"`},
+		"A rule's field in capitals": {override("rules: {dra: {Enforcement: deny}}"), `overrides[0].rules.dra: unknown field "Enforcement"`},
+		"An exemption's in capitals": {exemption("rule:", "Rule: pss-baseline, rule:"), `exemptions[0]: unknown field "Rule"`},
+		"A name of the wrong type":   {"overrides: [{name: off}]", "overrides[0].name is a bool; write a string"},
+		"No name":                    {"overrides: [{namespaceSelector: {matchLabels: {a: b}}, rules: {dra: {enforcement: Warn}}}]", `overrides[0].name is ""`},
+		"One name for two":           {"overrides: [{name: a, namespaceSelector: {matchLabels: {a: b}}, rules: {dra: {enforcement: Warn}}}, {name: a, namespaceSelector: {matchLabels: {a: c}}, rules: {dra: {enforcement: Warn}}}]", `overrides[1].name is "a", which another has`},
+		"Every namespace":            {"overrides: [{name: a, namespaceSelector: {}, rules: {dra: {enforcement: Warn}}}]", "selects every namespace"},
+		"A selector that is none":    {"overrides: [{name: a, namespaceSelector: {matchExpressions: [{key: a, operator: Near}]}, rules: {dra: {enforcement: Warn}}}]", "overrides[0].namespaceSelector"},
+		"No rule":                    {override("rules: {}"), "overrides[0].rules is empty"},
+		"An enforcement":             {override("rules: {dra: {enforcement: warn}}"), `overrides[0].rules.dra.enforcement is "warn"`},
+		"A parameter":                {override("rules: {dra: {parameters: {allowedTemplates: 7}}}"), "overrides[0].rules.dra.parameters.allowedTemplates is 7"},
+		"An empty allow-list":        {override("rules: {registry-allowed: {enforcement: Deny}}"), "overrides[0].rules.registry-allowed.enforcement is Deny but no entry"},
+		"The floor":                  {override("rules: {privileged: {enforcement: Warn}}"), "only a tier relaxes it"},
+		"Parameters of the floor": {
+			override("rules: {automount-token: {parameters: {allowServiceAccounts: [builder]}}}"), "rule automount-token holds everywhere",
+		},
 		"Pod Security":                 {override("rules: {pss-restricted: {enforcement: Warn}}"), "follows the tier"},
 		"An exemption's unknown key":   {exemption("rule:", "rules: [a], rule:"), `exemptions[0]: unknown field "rules"`},
 		"No rule to be exempt from":    {exemption("rule: dra, ", ""), `exemptions[0].rule is ""; name a rule`},
@@ -297,6 +301,32 @@ func TestErrorsOfOverridesAndExemptions(t *testing.T) {
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// Each of two overrides leaves an entry, and both together none: an empty allow-list finds nothing, or all.
+func TestOverridesThatTakeAllEntriesAwayTogetherRefuse(t *testing.T) {
+	taking := func(name string) string {
+		return "{name: no-" + name + ", namespaceSelector: {matchLabels: {" + name + ": away}}, rules: {isolated-nodes: {parameters: {nodeSelector: {" + name + ": null}}}}}"
+	}
+	e := loaded(t, "rules: {isolated-nodes: {enforcement: Deny, parameters: {nodeSelector: {a: x, b: x}}}}\noverrides: ["+taking("a")+", "+taking("b")+"]")
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		fails  bool
+	}{
+		"one of them":  {map[string]string{"a": "away"}, false},
+		"the other":    {map[string]string{"b": "away"}, false},
+		"both of them": {map[string]string{"a": "away", "b": "away"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := requestOf(t, "nodeSelector: {a: x, b: x}")
+			in.Namespace.Labels = tc.labels
+			d := e.Evaluate(context.Background(), in)
+			failed := slices.ContainsFunc(d.Findings, func(f engine.Finding) bool { return f.Failure && f.Enforcement == engine.Deny })
+			if failed != tc.fails {
+				t.Errorf("a failure refuses: %t, want %t: %s", failed, tc.fails, show(t, briefs(d.Findings)))
 			}
 		})
 	}

@@ -111,6 +111,18 @@ is allowed besides those that are named. Call with (dict "root" $ "parameters" P
 {{- end -}}
 
 {{/*
+The parameters of the rules about limits: those of a Pod as a whole count where the cluster keeps
+them by default, unless the values say otherwise. Call with (dict "root" $ "parameters" P).
+*/}}
+{{- define "agent-sandbox.podLevelParameters" -}}
+{{- if hasKey .parameters "podLevelResources" -}}
+{{- toJson .parameters -}}
+{{- else -}}
+{{- toJson (set (deepCopy .parameters) "podLevelResources" (semverCompare ">=1.34.0-0" .root.Capabilities.KubeVersion.Version)) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
 The configuration of the rules. YAML reads a bare Off as false, so that is meant.
 */}}
 {{- define "agent-sandbox.policies" -}}
@@ -120,7 +132,7 @@ The configuration of the rules. YAML reads a bare Off as false, so that is meant
 {{- if kindIs "bool" $rule.enforcement -}}
 {{- $_ := set $rule "enforcement" "Off" -}}
 {{- end -}}
-{{- $named := dict "dns" "agent-sandbox.dnsParameters" "egress-cluster" "agent-sandbox.egressClusterParameters" "runtimeclass-allowed" "agent-sandbox.runtimeClassParameters" "egress-namespaces" "agent-sandbox.egressNamespacesParameters" "namespace-allowed" "agent-sandbox.namespaceAllowedParameters" "ingress-widened" "agent-sandbox.ingressParameters" -}}
+{{- $named := dict "dns" "agent-sandbox.dnsParameters" "egress-cluster" "agent-sandbox.egressClusterParameters" "runtimeclass-allowed" "agent-sandbox.runtimeClassParameters" "egress-namespaces" "agent-sandbox.egressNamespacesParameters" "namespace-allowed" "agent-sandbox.namespaceAllowedParameters" "ingress-widened" "agent-sandbox.ingressParameters" "limits-required" "agent-sandbox.podLevelParameters" "ephemeral-limit" "agent-sandbox.podLevelParameters" -}}
 {{- with get $named $id -}}
 {{- with include . (dict "root" $ "parameters" (default dict $rule.parameters)) | fromJson -}}
 {{- $_ := set $rule "parameters" . -}}

@@ -46,10 +46,7 @@ func (r *Reconciler) phaseAssign(ctx context.Context, s *scope) error {
 		if err := r.adopt(ctx, s); err != nil || s.silent || s.sandbox != nil {
 			return err
 		}
-		if until := s.record.askedAt.Add(r.settings.ColdStartAfter); s.now.Before(until) && r.refills(s) {
-			s.silent = len(s.claim.Status.Conditions) == 0 // what was said before is true no more
-			s.wakeAt(until)
-			r.wait(s)
+		if r.awaitRefill(s) {
 			return nil
 		}
 	}
@@ -58,6 +55,19 @@ func (r *Reconciler) phaseAssign(ctx context.Context, s *scope) error {
 		r.wait(s) // what the pool gets may serve it before another try does
 	}
 	return err
+}
+
+// awaitRefill lets the claim wait while its pool is about to get Sandboxes, and says whether it
+// does.
+func (r *Reconciler) awaitRefill(s *scope) bool {
+	until := s.record.askedAt.Add(r.settings.ColdStartAfter)
+	if !s.now.Before(until) || !r.refills(s) {
+		return false
+	}
+	s.silent = len(s.claim.Status.Conditions) == 0 // what was said before is true no more
+	s.wakeAt(until)
+	r.wait(s)
+	return true
 }
 
 // wait lets the claim wait for what its pool gets. What this pass found not to be fit may be so

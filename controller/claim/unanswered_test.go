@@ -242,14 +242,14 @@ func TestAClaimTakesNoMemberWhileItsSandboxMayStillBeMade(t *testing.T) {
 func TestAClaimTakesNoMemberWhileWhatHoldsItsNameMayGiveWay(t *testing.T) {
 	cases := map[string]func(*archive, func(error)){
 		"it is met before the creation is repeated": func(a *archive, _ func(error)) { a.squat() },
-		"it is met when the creation is repeated": func(a *archive, answer func(error)) {
+		"it is met when the creation is repeated": func(_ *archive, answer func(error)) {
 			answer(apierrors.NewAlreadyExists(schema.GroupResource{}, "claim"))
 		},
 	}
 	for name, meet := range cases {
 		t.Run(name, func(t *testing.T) {
 			a := newArchive(t, makeClaim("claim"), makeTemplate(), makePool())
-			answer := error(io.ErrUnexpectedEOF)
+			var answer error = io.ErrUnexpectedEOF
 			a.answers(func() error { return answer })
 			a.pass()
 			meet(a, func(err error) { answer = err })

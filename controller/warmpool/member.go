@@ -57,7 +57,7 @@ type member struct {
 
 // useless says whether no claim gets a member, however Ready it is, so that another is to take
 // its place.
-func (m *member) useless() bool { return m.refused || m.unfit }
+func (m member) useless() bool { return m.refused || m.unfit }
 
 // memberOf reads a Sandbox of the pool. Staleness is the caller's to add.
 func memberOf(sandbox *agentsv1beta1.Sandbox, leaving bool) member {

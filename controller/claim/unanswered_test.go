@@ -249,7 +249,7 @@ func TestAClaimTakesNoMemberWhileWhatHoldsItsNameMayGiveWay(t *testing.T) {
 	for name, meet := range cases {
 		t.Run(name, func(t *testing.T) {
 			a := newArchive(t, makeClaim("claim"), makeTemplate(), makePool())
-			var answer error = io.ErrUnexpectedEOF
+			answer := io.ErrUnexpectedEOF
 			a.answers(func() error { return answer })
 			a.pass()
 			meet(a, func(err error) { answer = err })

@@ -114,7 +114,7 @@ verify: ## Regenerate, lint, and fail if that changed anything
 	@$(MAKE) generate
 	@for m in $(GO_MODULES); do go -C $$m mod tidy -diff >/dev/null || { echo "verify: run 'go mod tidy' in $$m" >&2; exit 1; }; done
 	@$(MAKE) lint
-	@strays="$$(git ls-files | cut -d/ -f1 | sort -u | grep -vxE '$(TOP_LEVEL)')"; \
+	@strays="$$(git ls-files | cut -d/ -f1 | sort -u | grep -vxE '$(TOP_LEVEL)' || true)"; \
 		test -z "$$strays" || { echo "verify: these do not belong into the project:" >&2; echo "$$strays" >&2; exit 1; }
 	@test -z "$$(git status --porcelain)" || { echo "verify: these files differ from what is committed:" >&2; git status --porcelain >&2; exit 1; }
 

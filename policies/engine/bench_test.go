@@ -84,7 +84,7 @@ func withoutLibrary(tb testing.TB) string {
 // TestEvaluateAllocations bounds what one decision allocates: unlike its time, that does not depend on the
 // machine.
 func TestEvaluateAllocations(t *testing.T) {
-	const mostOfRequest, mostOfLibraryRule = 1010, 22
+	const mostOfRequest, mostOfLibraryRule = 1025, 22
 	in := threeContainers(t)
 	library := loaded(t, "")
 	for _, kind := range []string{engine.KindSandbox, engine.KindSandboxTemplate, engine.KindSandboxClaim, engine.KindSandboxWarmPool} {

@@ -96,3 +96,20 @@ func versionOf(d engine.Decision) string {
 	}
 	return version
 }
+
+// A rule that changes is loaded while requests wait for it to be in force, so that costs little of what loading all of
+// them does. The share does not depend on the machine.
+func TestAReloadOfOneRuleCostsLittleOfALoad(t *testing.T) {
+	const most = 0.08
+	e, version := newEngine(t), 0
+	cold := allocated(func() { load(t, e, "", versionRule(version)) })
+	warm := allocated(func() {
+		version++
+		load(t, e, "", versionRule(version))
+	})
+	if share := float64(warm) / float64(cold); share > most {
+		t.Errorf("a rule that changed costs %.2f of the load of all (%d of %d MB), want at most %.2f", share, warm>>20, cold>>20, most)
+	} else {
+		t.Logf("a rule that changed costs %.2f of the load of all (%d of %d MB)", share, warm>>20, cold>>20)
+	}
+}

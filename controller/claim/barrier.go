@@ -19,6 +19,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // staleRetry is when a claim is looked at again that the cache has not as it is.
@@ -146,7 +147,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) error {
 // refuses it now, or is in its place, does so no more.
 func (s *scope) mayStillBeMade() {
 	if s.record.creating = s.record.doubts(s.now); s.record.creating {
-		s.wakeAt(s.record.lostAt.Add(doubtFor))
+		s.wakeAt(s.record.lostAt.Add(patch.DoubtFor))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // record is what this process knows of a claim that no object says yet. Only the
@@ -53,15 +54,18 @@ type record struct {
 
 // nextPause is how long the claim is left alone after such a write: twice as long each time.
 func (r *record) nextPause() time.Duration {
-	r.pause = min(max(firstPause, 2*r.pause), lastPause)
+	r.pause = twice(r.pause, firstPause, lastPause)
 	return r.pause
 }
 
 // nextPending is how long the claim is left alone for such a Sandbox: twice as long each time.
 func (r *record) nextPending() time.Duration {
-	r.pending = min(max(firstPending, 2*r.pending), lastPending)
+	r.pending = twice(r.pending, firstPending, lastPending)
 	return r.pending
 }
+
+// twice is a pause after another one: twice as long, and at least the first and at most the last.
+func twice(pause, first, last time.Duration) time.Duration { return min(max(first, 2*pause), last) }
 
 // goneFor is how long a claim is left alone after that: an apiserver that does not know
 // claims yet gives the same answer.
@@ -70,13 +74,9 @@ const goneFor = 10 * time.Second
 // goneUntil says until when the claim counts as deleted, whatever the cache shows.
 func (r *record) goneUntil() time.Time { return r.goneAt.Add(goneFor) }
 
-// doubtFor is how long a write whose answer was lost may still be carried out: longer
-// than the apiserver works on one.
-const doubtFor = 90 * time.Second
-
 // doubts says whether an earlier creation may still be carried out.
 func (r *record) doubts(now time.Time) bool {
-	return !r.lostAt.IsZero() && now.Before(r.lostAt.Add(doubtFor))
+	return !r.lostAt.IsZero() && now.Before(r.lostAt.Add(patch.DoubtFor))
 }
 
 // adoption is an attempt to take one Sandbox of a pool.

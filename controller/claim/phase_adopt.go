@@ -269,8 +269,8 @@ func (r *Reconciler) transfer(ctx context.Context, s *scope, attempt adoption, s
 		return nil
 	case !patch.Settled(err):
 		attempt.lostAt = r.clock.Now()
-	case again && s.now.Before(attempt.lostAt.Add(doubtFor)): // what refuses a write says nothing of the same one before
-		s.wakeAt(attempt.lostAt.Add(doubtFor))
+	case again && s.now.Before(attempt.lostAt.Add(patch.DoubtFor)): // what refuses a write says nothing of the same one before
+		s.wakeAt(attempt.lostAt.Add(patch.DoubtFor))
 	default:
 		s.record.adopting = nil
 		r.index.Postpone(attempt.Member)

@@ -22,6 +22,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
@@ -178,10 +179,10 @@ func TestAClaimTakesAnotherSandboxOnceTheLostWriteCannotBeUnderWayAnyMore(t *tes
 	s := newSilence(t)
 	s.refusal = apierrors.NewForbidden(schema.GroupResource{}, "first", nil)
 	lost := s.pass.record.adopting.lostAt
-	if err := s.again(t.Context()); err == nil || s.pass.record.adopting == nil || !s.pass.wake.Equal(lost.Add(doubtFor)) {
+	if err := s.again(t.Context()); err == nil || s.pass.record.adopting == nil || !s.pass.wake.Equal(lost.Add(patch.DoubtFor)) {
 		t.Fatalf("while it is in doubt the pass ends in %v, with %v sent, and is repeated at %s", err, s.pass.record.adopting, s.pass.wake)
 	}
-	s.time.SetTime(lost.Add(doubtFor))
+	s.time.SetTime(lost.Add(patch.DoubtFor))
 	if err := s.again(t.Context()); err == nil || s.pass.record.adopting != nil {
 		t.Fatalf("afterwards the pass ends in %v, with %v sent", err, s.pass.record.adopting)
 	}

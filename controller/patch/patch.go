@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,10 @@ func IgnoreGone(err error) error {
 	}
 	return client.IgnoreNotFound(err)
 }
+
+// DoubtFor is how long a write whose answer was lost may still be carried out: longer than an
+// apiserver works on one.
+const DoubtFor = 90 * time.Second
 
 // Settled says whether an error tells for certain that a write was not carried out: the
 // apiserver refused it. Of any other, a timeout among them, nobody knows.

@@ -16,6 +16,7 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // Get finds nothing, or the Sandbox of somebody else that has the name.
@@ -40,18 +41,18 @@ func TestACreateIsInDoubtUntilItCannotBeCarriedOutAnyMore(t *testing.T) {
 	cases := map[string][]step{
 		"its repetition is forbidden": {
 			{0, errNoAnswer, first}, {2 * time.Second, forbidden("no"), first}, {10 * time.Second, forbidden("no"), first},
-			{doubtFor - time.Second, forbidden("no"), first}, {doubtFor + 30*time.Second, nil, second},
+			{patch.DoubtFor - time.Second, forbidden("no"), first}, {patch.DoubtFor + 30*time.Second, nil, second},
 		},
 		"there are too many requests": {
 			{0, errNoAnswer, first}, {2 * time.Second, apierrors.NewTooManyRequests("later", 1), first}, {10 * time.Second, nil, first},
 		},
 		"its repetition is lost as well": {
-			{0, errNoAnswer, first}, {time.Minute, errNoAnswer, first}, {doubtFor, forbidden("no"), first},
-			{doubtFor + 50*time.Second, forbidden("no"), first}, {2*doubtFor + time.Minute, nil, second},
+			{0, errNoAnswer, first}, {time.Minute, errNoAnswer, first}, {patch.DoubtFor, forbidden("no"), first},
+			{patch.DoubtFor + 50*time.Second, forbidden("no"), first}, {2*patch.DoubtFor + time.Minute, nil, second},
 		},
 		"somebody else has the name by then": {
-			{0, errNoAnswer, first}, {2 * time.Second, taken, first}, {10 * time.Second, nil, nil}, {doubtFor - time.Second, nil, nil},
-			{doubtFor + askAfter, nil, second},
+			{0, errNoAnswer, first}, {2 * time.Second, taken, first}, {10 * time.Second, nil, nil}, {patch.DoubtFor - time.Second, nil, nil},
+			{patch.DoubtFor + askAfter, nil, second},
 		},
 		"nothing of it was ever lost": {
 			{0, forbidden("no"), first}, {2 * time.Second, taken, second}, {10 * time.Second, nil, []string{"pool-3"}},
@@ -94,10 +95,10 @@ func TestWhatMayComeOfAWriteWhoseAnswerWasLost(t *testing.T) {
 	}{
 		"a create of which there is nothing yet":            {create, nil, time.Minute, true},
 		"a create in whose place is another":                {create, another, time.Minute, true},
-		"a create, when its time is over":                   {create, nil, doubtFor, false},
+		"a create, when its time is over":                   {create, nil, patch.DoubtFor, false},
 		"a create that was answered":                        {sent{uid: "m-uid"}, nil, 0, false},
 		"an adoption of what is as it was":                  {adoption, orphan, time.Minute, true},
-		"an adoption of what is as it was, when it is over": {adoption, orphan, doubtFor, false},
+		"an adoption of what is as it was, when it is over": {adoption, orphan, patch.DoubtFor, false},
 		"an adoption of what changed":                       {adoption, changed, time.Minute, false},
 		"an adoption of what is another of that name":       {adoption, another, time.Minute, false},
 		"an adoption of what is gone":                       {adoption, nil, time.Minute, false},

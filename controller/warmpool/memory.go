@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // memories are what this process remembers of each pool.
@@ -150,14 +151,10 @@ type sent struct {
 	shown  types.UID
 }
 
-// doubtFor is how long a request whose answer was lost may still be carried out: longer
-// than the apiserver works on one.
-const doubtFor = 90 * time.Second
-
 // mayCome says whether a try whose answer was lost may still be carried out; found is what has
 // the name now. What stands in the way of a create may go before that is over.
 func (e sent) mayCome(found *agentsv1beta1.Sandbox, now time.Time) bool {
-	if e.lostAt.IsZero() || !now.Before(e.lostAt.Add(doubtFor)) {
+	if e.lostAt.IsZero() || !now.Before(e.lostAt.Add(patch.DoubtFor)) {
 		return false
 	}
 	return e.version == "" || found != nil && found.UID == e.uid && found.ResourceVersion == e.version

@@ -55,8 +55,8 @@ func (b *Beside) Table(version string) string {
 func ratio[T int | time.Duration](a, b T) float64 { return float64(a) / float64(max(1, b)) }
 
 // Misses are what ours is not better at: it serves each load in less time, in the middle and
-// at the 99th of 100, at the writes that it may cost, and no claim twice. A rate at which one of the two does not serve
-// every claim from the pool compares nothing.
+// at the 99th of 100, at the writes that it may cost, and no claim twice. A rate at which one
+// of the two does not serve every claim from the pool compares nothing.
 func (b *Beside) Misses() []error {
 	var misses []error
 	for i := range b.Ours {

@@ -190,11 +190,16 @@ func (c Configuration) merged(r *rule, path string, base map[string]any, given R
 		errs = append(errs, fmt.Errorf("%s: %s.parameters.%s is %s: %s; known are %s", c.file(), path,
 			fault.path, fault.value, fault.reason, list(slices.Sorted(maps.Keys(r.info.Schema)))))
 	}
-	if len(errs) == 0 && e != Off && len(r.info.AtLeastOne) > 0 && !hasEntry(r.info.AtLeastOne, merged) {
+	if len(errs) == 0 && r.lacksEntry(e, merged) {
 		errs = append(errs, fmt.Errorf("%s: %s.enforcement is %s but no entry is in %s; add one, or set enforcement to Off",
 			c.file(), path, e, list(r.info.AtLeastOne)))
 	}
 	return merged, errs
+}
+
+// lacksEntry says whether the rule is on without an entry in any of the lists one of which needs one.
+func (r *rule) lacksEntry(e Enforcement, parameters map[string]any) bool {
+	return e != Off && len(r.info.AtLeastOne) > 0 && !hasEntry(r.info.AtLeastOne, parameters)
 }
 
 func hasEntry(names []string, parameters map[string]any) bool {

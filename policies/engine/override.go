@@ -258,10 +258,12 @@ func (c Configuration) checkExceptions(rules map[string]*rule) []error {
 	}
 	for i, o := range c.Overrides {
 		for _, id := range slices.Sorted(maps.Keys(o.Rules)) {
-			given := o.Rules[id]
-			// What the cluster enforces beside the rule knows the parameters of the configuration only.
-			relaxes := given.Enforcement != "" && given.Enforcement != Deny || len(given.Parameters) > 0
-			check(fmt.Sprintf("overrides[%d].rules.%s", i, id), id, relaxes)
+			path, given := fmt.Sprintf("overrides[%d].rules.%s", i, id), o.Rules[id]
+			check(path, id, given.Enforcement != "" && given.Enforcement != Deny)
+			if r, ok := rules[id]; ok && r.info.Floor && len(given.Parameters) > 0 {
+				errs = append(errs, fmt.Errorf("%s: %s.parameters: the cluster itself enforces rule %s, by the parameters under rules.%s; set them there",
+					c.file(), path, id, id))
+			}
 		}
 	}
 	for i, x := range c.Exemptions {

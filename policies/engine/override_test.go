@@ -277,7 +277,7 @@ func TestErrorsOfOverridesAndExemptions(t *testing.T) {
 		"An empty allow-list":        {override("rules: {registry-allowed: {enforcement: Deny}}"), "overrides[0].rules.registry-allowed.enforcement is Deny but no entry"},
 		"The floor":                  {override("rules: {privileged: {enforcement: Warn}}"), "only a tier relaxes it"},
 		"Parameters of the floor": {
-			override("rules: {automount-token: {parameters: {allowServiceAccounts: [builder]}}}"), "rule automount-token holds everywhere",
+			override("rules: {automount-token: {parameters: {allowServiceAccounts: [builder]}}}"), "overrides[0].rules.automount-token.parameters: the cluster itself enforces rule automount-token, by the parameters under rules.automount-token; set them there",
 		},
 		"Pod Security":                 {override("rules: {pss-restricted: {enforcement: Warn}}"), "follows the tier"},
 		"An exemption's unknown key":   {exemption("rule:", "rules: [a], rule:"), `exemptions[0]: unknown field "rules"`},

@@ -54,8 +54,9 @@ func (s *set) makeVariant(selected uint64) (*variant, error) {
 			}
 			own = mergeParameters(own, given.Parameters)
 		}
-		if v.enforcement[id] != Off && len(r.info.AtLeastOne) > 0 && !hasEntry(r.info.AtLeastOne, own) {
-			return nil, fmt.Errorf("rule %s is %s but no entry is in %s: overrides take them away together", id, v.enforcement[id], list(r.info.AtLeastOne))
+		if r.lacksEntry(v.enforcement[id], own) {
+			return nil, fmt.Errorf("rule %s is %s but the overrides of this namespace together leave no entry in %s; leave one, or set enforcement to Off",
+				id, v.enforcement[id], list(r.info.AtLeastOne))
 		}
 		parameters[id] = own
 	}

@@ -12,7 +12,7 @@
 #   category: resources
 #   severity: medium
 #   enforcement: Warn
-#   remediation: Set the limit on the container.
+#   remediation: Set the limit on the container, or for all of them on the Pod where podLevelResources says that it is kept.
 #   kinds: [Sandbox, SandboxTemplate, SandboxWarmPool, SandboxClaim]
 #   controls: ["NSA:C-0270", "NSA:C-0271", "C-0311", "OWASP LLM10"]
 #   parameters:

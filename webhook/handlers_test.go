@@ -321,6 +321,45 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// However many faults an object has from before, what is new is told from them; a list of them stays short.
+func TestAnObjectOfManyFaultsIsJudgedByWhatChanges(t *testing.T) {
+	const many = 180
+	volumes := func(count int) string {
+		list := make([]string, count)
+		for i := range list {
+			list[i] = fmt.Sprintf(`{"name": "v%d", "hostPath": {"path": "/etc/%d"}}`, i, i)
+		}
+		return `, "volumes": [` + strings.Join(list, ", ") + `]`
+	}
+	handlers := world{}.start(t)
+	crowded := sandbox(volumes(many))
+	for name, tc := range map[string]struct {
+		request admissionv1.AdmissionRequest
+		// begin is how the message begins, empty when the request is allowed, and last how the last cause ends.
+		begin, last string
+	}{
+		"a new one":             {creation("tenant", "Sandbox", crowded), "180 findings:", "Fix: Correct those that are listed and try again."},
+		"another image":         {update("tenant", "Sandbox", crowded, strings.Replace(crowded, "example.com", "example.org", 1)), "", ""},
+		"one volume less":       {update("tenant", "Sandbox", crowded, sandbox(volumes(many-1))), "", ""},
+		"one volume more":       {update("tenant", "Sandbox", crowded, sandbox(volumes(many+1))), "hostpath: spec.podTemplate.spec.volumes[180].hostPath", ""},
+		"another place on disk": {update("tenant", "Sandbox", crowded, strings.Replace(crowded, "/etc/7\"", "/var/7\"", 1)), "hostpath: spec.podTemplate.spec.volumes[7].hostPath", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := ask(t, handlers[PathValidate], tc.request)
+			if response.Allowed != (tc.begin == "") || !strings.HasPrefix(response.Result.Message, tc.begin) {
+				t.Fatalf("allowed %t: %s", response.Allowed, response.Result.Message)
+			}
+			if response.Allowed {
+				return
+			}
+			causes := response.Result.Details.Causes
+			if last := causes[len(causes)-1].Message; len(causes) > maxCauses || !strings.HasSuffix(last, tc.last) {
+				t.Errorf("%d causes, of which the last is %q", len(causes), last)
+			}
+		})
+	}
+}
+
 func scale(pool string, from, to int) admissionv1.AdmissionRequest {
 	object := func(replicas int) string {
 		return fmt.Sprintf(`{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": %q, "namespace": "tenant"}, "spec": {"replicas": %d}}`, pool, replicas)

@@ -106,7 +106,7 @@ func (j *Judge) judge(ctx context.Context, r review) (verdict, error) {
 		}
 		v.findings, v.tolerated = judge.Ratchet(now, was, r.change())
 	}
-	v.findings = judge.Distinct(v.findings)
+	v.findings = engine.Listed(judge.Distinct(v.findings))
 	return v, nil
 }
 

@@ -131,7 +131,7 @@ func (x *examiner) examine(ctx context.Context, object client.Object, facts know
 		kind: kind, name: object.GetName(), uid: object.GetUID(), pool: poolOf(object), state: now,
 		at: begun, vintage: facts.vintage, valid: judged.Validity,
 	}
-	for _, f := range judge.Distinct(judged.Findings) {
+	for _, f := range engine.Listed(judge.Distinct(judged.Findings)) {
 		e.findings = append(e.findings, shown(f))
 	}
 	before := x.ledger.put(object.GetNamespace(), e)

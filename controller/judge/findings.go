@@ -73,11 +73,14 @@ func ofUnmet(request defaults.Request, stored bool) []engine.Finding {
 // merge joins findings in a stable order: what refuses comes first. Of two findings
 // of one rule about one field, the stricter stays; the API's own come first.
 func merge(own, policies []engine.Finding) []engine.Finding {
-	findings := slices.Clone(own)
+	findings, place := slices.Clone(own), map[[2]string]int{}
+	for i, f := range slices.Backward(own) {
+		place[[2]string{f.Rule, f.Field}] = i
+	}
 	for _, f := range policies {
-		same := slices.IndexFunc(own, func(other engine.Finding) bool { return other.Rule == f.Rule && other.Field == f.Field })
+		same, found := place[[2]string{f.Rule, f.Field}]
 		switch {
-		case same < 0:
+		case !found:
 			findings = append(findings, f)
 		case strictness[f.Enforcement] < strictness[own[same].Enforcement]:
 			findings[same] = f

@@ -30,6 +30,10 @@ func (c Change) excuses(f engine.Finding) bool {
 	return c == ChangesNothing || c == ChangesEnd && (f.Rule == validation.RuleTier || f.Omits > 0)
 }
 
+// mostAlike is how many old findings of one identity are asked whether they excuse a new one that is not the same: each
+// would be compared with each.
+const mostAlike = 100
+
 // Ratchet splits the findings of an update into those that the change brings in and
 // those that the object had before. A finding is the same if rule, place and value
 // are, whereby names tell the members of a list apart, not their order; one that has neither place
@@ -78,7 +82,7 @@ func Ratchet(now, before Judgement, change Change) (brought, tolerated []engine.
 // excuse returns which of the old findings excuses the new one, the least of those that do; -1 when none does.
 func excuse(old []engine.Finding, f engine.Finding) int {
 	found := -1
-	for i, candidate := range old {
+	for i, candidate := range old[:min(len(old), mostAlike)] {
 		if candidate.Amount < f.Amount || !contains(candidate.Content, f.Content) {
 			continue
 		}
@@ -89,9 +93,18 @@ func excuse(old []engine.Finding, f engine.Finding) int {
 	return found
 }
 
-// contains says whether content has each part of another.
+// contains says whether content has each part of another. The parts of both are in order.
 func contains(content, other string) bool {
-	return sets.New(strings.Fields(content)...).HasAll(strings.Fields(other)...)
+	for part := range strings.FieldsSeq(other) {
+		have := ""
+		for more := true; have < part && more; {
+			have, content, more = strings.Cut(content, " ")
+		}
+		if have != part {
+			return false
+		}
+	}
+	return true
 }
 
 // identity is what a finding has in common with those that may excuse it.

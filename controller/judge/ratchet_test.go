@@ -110,3 +110,26 @@ func TestRatchet(t *testing.T) {
 		})
 	}
 }
+
+func TestContains(t *testing.T) {
+	for _, tc := range []struct {
+		content, other string
+		want           bool
+	}{
+		{"a b c", "", true},
+		{"", "", true},
+		{"a b c", "a b c", true},
+		{"a b c", "a c", true},
+		{"a b c", "c", true},
+		{"", "a", false},
+		{"a c", "b", false},
+		{"a c", "c d", false},
+		{"a c", "a a c", false},
+		{"aa b", "a", false},
+		{"a b", "aa b", false},
+	} {
+		if got := contains(tc.content, tc.other); got != tc.want {
+			t.Errorf("contains(%q, %q) = %t", tc.content, tc.other, got)
+		}
+	}
+}

@@ -190,7 +190,7 @@ func (l *DecisionLog) encode(e entry) ([]byte, error) {
 			Tier: e.in.TierName, User: lineUser(e.in.User), DryRun: e.in.DryRun,
 		},
 		Result: result{
-			Denied: e.decision.Denied(), Findings: append([]Finding{}, e.decision.Findings...), Rules: append([]string{}, e.decision.Evaluated...),
+			Denied: e.decision.Denied(), Findings: append([]Finding{}, Listed(e.decision.Findings)...), Rules: append([]string{}, e.decision.Evaluated...),
 		},
 		LatencyMS: float64(e.latency.Microseconds()) / 1000,
 	}

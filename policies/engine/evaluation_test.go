@@ -172,8 +172,12 @@ deny contains {"message": input.environment.long, "value": input.environment.lon
 	many := make([]any, 200)
 	in.Environment = map[string]any{"many": many, "long": strings.Repeat("ö", 5000)}
 	d := loaded(t, "", ruleFile("a", body)).Evaluate(context.Background(), in)
-	if len(d.Findings) != 100 {
-		t.Fatalf("%d findings, want 100", len(d.Findings))
+	if len(d.Findings) != 403 {
+		t.Fatalf("%d findings, want all 403", len(d.Findings))
+	}
+	listed := engine.Listed(d.Findings)
+	if len(listed) != 100 {
+		t.Fatalf("%d findings are listed, want 100", len(listed))
 	}
 	// 401 refuse and two do not, of which one has a rule of its own.
 	for i, want := range []engine.Finding{
@@ -181,7 +185,7 @@ deny contains {"message": input.environment.long, "value": input.environment.lon
 		{Enforcement: engine.Deny, Omits: 304, Message: "304 more findings are not listed"},
 		{Enforcement: engine.Warn, Omits: 1, Message: "1 more findings are not listed"},
 	} {
-		if got := d.Findings[97+i]; got.Enforcement != want.Enforcement || got.Omits != want.Omits || got.Message != want.Message {
+		if got := listed[97+i]; got.Enforcement != want.Enforcement || got.Omits != want.Omits || got.Message != want.Message {
 			t.Errorf("the finding for those that are not listed: %s, want %s", show(t, got), show(t, want))
 		}
 	}
@@ -193,6 +197,12 @@ deny contains {"message": input.environment.long, "value": input.environment.lon
 	again := loaded(t, "", ruleFile("a", body)).Evaluate(context.Background(), in)
 	if diff := cmp.Diff(d, again); diff != "" {
 		t.Errorf("two evaluations differ:\n%s", diff)
+	}
+	in.Environment["many"] = make([]any, 2000)
+	d = loaded(t, "", ruleFile("a", body)).Evaluate(context.Background(), in)
+	listed = engine.Listed(d.Findings)
+	if omits := listed[98].Omits; len(d.Findings) != 1000 || len(listed) != 100 || omits != 3904 || listed[97].Omits != 0 {
+		t.Errorf("of 4003 findings %d are told apart and %d listed, and %d that refuse are not: %s", len(d.Findings), len(listed), omits, show(t, listed[97:]))
 	}
 }
 

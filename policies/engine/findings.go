@@ -15,9 +15,11 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what one decision may carry, in bytes and findings.
+// Bounds of what one decision may carry, in bytes and findings. All that an object may really have of them is there, so that
+// an update can be compared with what was before; people are shown fewer.
 const (
-	maxFindings = 100
+	maxFindings = 1000
+	maxListed   = 100
 	maxMessage  = 1024
 	maxText     = 512
 )
@@ -117,8 +119,7 @@ func (s *set) brokenFindings(in Input) []Finding {
 	return findings
 }
 
-// settle bounds, sorts and deduplicates findings. What refuses a request comes first, so that a
-// bound never drops it in favour of less; but one finding of each rule goes before the second of any.
+// settle sorts, deduplicates and bounds findings.
 func settle(findings []Finding) []Finding {
 	for i := range findings {
 		f := &findings[i]
@@ -126,14 +127,30 @@ func settle(findings []Finding) []Finding {
 		f.Field, f.Value, f.Exemption = distinct(f.Field), distinct(f.Value), shorten(f.Exemption, maxText)
 	}
 	slices.SortFunc(findings, order)
-	findings = slices.Compact(findings)
-	if len(findings) <= maxFindings {
+	return bounded(slices.Compact(findings), maxFindings)
+}
+
+// Listed are the findings of a decision as they are shown, logged and reported: a hundred at most, in which those that
+// are left out are counted.
+func Listed(findings []Finding) []Finding {
+	return bounded(findings, maxListed)
+}
+
+// bounded leaves out the findings above a number, and counts them for each enforcement: what refuses a request comes
+// first, so that a bound never drops it in favour of less; but one finding of each rule goes before the second of any.
+func bounded(findings []Finding, most int) []Finding {
+	if len(findings) <= most {
 		return findings
 	}
+	findings = slices.SortedFunc(slices.Values(findings), order)
+	counting := func(f Finding) bool { return f.Omits > 0 }
+	counts := slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return !counting(f) })
+	findings = slices.DeleteFunc(findings, counting)
 	firstOfEachRule(findings)
-	// Those that are not listed are counted for each enforcement: what refuses is not mixed with what does not.
-	groups := len(byEnforcement(findings[maxFindings-len(enforcements):]))
-	listed, rest := findings[:maxFindings-groups:maxFindings-groups], byEnforcement(findings[maxFindings-groups:])
+	findings = append(findings, counts...)
+	// What refuses is not mixed with what does not.
+	groups := len(byEnforcement(findings[most-len(enforcements):]))
+	listed, rest := findings[:most-groups:most-groups], byEnforcement(findings[most-groups:])
 	slices.SortFunc(listed, order)
 	for _, enforcement := range slices.Backward(enforcements) {
 		if count := rest[enforcement]; count > 0 {
@@ -173,10 +190,11 @@ func firstOfEachRule(sorted []Finding) {
 	copy(sorted, first)
 }
 
+// byEnforcement counts findings, and those that they stand for.
 func byEnforcement(findings []Finding) map[Enforcement]int {
 	counts := map[Enforcement]int{}
 	for _, f := range findings {
-		counts[f.Enforcement]++
+		counts[f.Enforcement] += max(1, f.Omits)
 	}
 	return counts
 }

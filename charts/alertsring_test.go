@@ -17,7 +17,8 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// series are what Prometheus scraped last, by the text of a metric; a minute before all was zero.
+// series are what Prometheus scraped last, by the text of a metric; a minute before all was zero. One that is "new" was as
+// it is then, and not there before; one that is "old" has been so for long.
 type series map[string]float64
 
 // ringing is what an alert tells.
@@ -63,7 +64,11 @@ func TestAlertsRingForWhatTheyAreAbout(t *testing.T) {
 		}, []string{`{rule="c"}`, `{rule="d"}`}},
 		"every rule gives an answer": {"AgentSandboxPolicyGivesNoAnswer", series{
 			`agent_sandbox_policy_failures_total{namespace="tools-west", pod="a", rule="c"}`: 0, `agent_sandbox_policy_failures_total{namespace="tools-east", rule="d"}`: 1,
+			`old agent_sandbox_policy_failures_total{namespace="tools-west", pod="a", rule="e"}`: 7,
 		}, nil},
+		"a rule gave none before anybody looked": {"AgentSandboxPolicyGivesNoAnswer", series{
+			`new agent_sandbox_policy_failures_total{namespace="tools-west", pod="a", rule="c"}`: 3,
+		}, []string{`{rule="c"}`}},
 		"rules that give none are told by name": {"AgentSandboxPolicyGivesNoAnswer", series{
 			`agent_sandbox_policy_failures_total{namespace="tools-west", pod="a", rule="c"}`: 1, `agent_sandbox_policy_failures_total{namespace="tools-west", pod="b", rule="c"}`: 2,
 			`agent_sandbox_policy_failures_total{namespace="tools-west", pod="a", rule="d"}`: 1,
@@ -149,11 +154,20 @@ func (s series) queryable(t *testing.T, at time.Time) storage.Queryable {
 	t.Helper()
 	var all []storage.Series
 	for text, value := range s {
+		points := []promql.FPoint{{T: at.Add(-time.Minute).UnixMilli()}, {T: at.UnixMilli(), F: value}}
+		text, isNew := strings.CutPrefix(text, "new ")
+		text, isOld := strings.CutPrefix(text, "old ")
+		if isNew || isOld {
+			points[0].F = value
+		}
+		if isOld {
+			points = slices.Insert(points, 0, promql.FPoint{T: at.Add(-12 * time.Minute).UnixMilli(), F: value})
+		}
 		metric, err := parser.ParseMetric(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, promql.NewStorageSeries(promql.Series{Metric: metric, Floats: []promql.FPoint{{T: at.Add(-time.Minute).UnixMilli()}, {T: at.UnixMilli(), F: value}}}))
+		all = append(all, promql.NewStorageSeries(promql.Series{Metric: metric, Floats: points}))
 	}
 	return &storage.MockQueryable{MockQuerier: &storage.MockQuerier{
 		SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {

@@ -81,18 +81,21 @@ func (s served) argocd(t *testing.T) {
 // sayProtocol gives ports their default protocol. It is a key of the list, and structured
 // merge does not know what the definitions say of keys that are unset.
 func sayProtocol(object *unstructured.Unstructured) {
-	containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "podTemplate", "spec", "containers") // absent in other kinds
-	for _, container := range containers {
-		container, _ := container.(map[string]any)
-		ports, _ := container["ports"].([]any)
-		for _, port := range ports {
-			if port, is := port.(map[string]any); is && port["protocol"] == nil {
-				port["protocol"] = "TCP"
+	for _, list := range []string{"initContainers", "containers"} {
+		containers, found, _ := unstructured.NestedSlice(object.Object, "spec", "podTemplate", "spec", list)
+		if !found {
+			continue // as in other kinds
+		}
+		for _, container := range containers {
+			container, _ := container.(map[string]any)
+			ports, _ := container["ports"].([]any)
+			for _, port := range ports {
+				if port, is := port.(map[string]any); is && port["protocol"] == nil {
+					port["protocol"] = "TCP"
+				}
 			}
 		}
-	}
-	if len(containers) > 0 {
-		_ = unstructured.SetNestedSlice(object.Object, containers, "spec", "podTemplate", "spec", "containers") // it was there
+		_ = unstructured.SetNestedSlice(object.Object, containers, "spec", "podTemplate", "spec", list) // it was there
 	}
 }
 

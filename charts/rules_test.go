@@ -318,6 +318,27 @@ func TestTheRulesAboutLimitsKnowTheVersionOfTheCluster(t *testing.T) {
 	}
 }
 
+// The same limit bounds the Pod of a tier where Kubernetes keeps it, and only there.
+func TestTiersKnowTheVersionOfTheCluster(t *testing.T) {
+	const set = "platform.tiers.restricted.resources.podLevel="
+	for name, tc := range map[string]struct {
+		install install
+		want    bool
+	}{
+		"from 1.34 on":                          {install{kubeVersion: "v1.34.0-gke.1"}, true},
+		"not before":                            {install{kubeVersion: "v1.33.9"}, false},
+		"before where the values say so":        {install{kubeVersion: "v1.33.9", set: []string{set + "true"}}, true},
+		"not where the values say the opposite": {install{set: []string{set + "false"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tier := platform(t, render(t, tc.install)).Tiers["restricted"]
+			if tier.Resources.PodLevel != tc.want {
+				t.Errorf("limits of a whole Pod count: %t, want %t", tier.Resources.PodLevel, tc.want)
+			}
+		})
+	}
+}
+
 // The namespace of the release is one of the platform's, and the router is the one that the platform names, wherever
 // they are installed.
 func TestTheRulesKnowThePlatformsOwnNamespace(t *testing.T) {

@@ -136,7 +136,9 @@ func (s served) prepare(t *testing.T, r rendered, port int32) {
 		configMap.Namespace = defaultNamespace
 		s.create(t, configMap)
 	}
-	s.create(t, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}, Handler: "runsc"})
+	for name, handler := range map[string]string{"gvisor": "runsc", "runc": "runc"} {
+		s.create(t, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Handler: handler})
+	}
 	for name, labels := range corpus.Namespaces {
 		s.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 		s.fill(t, name)

@@ -40,6 +40,7 @@ var tierSettings = [][2]string{
 	{"resources.requests", "requests of containers that have neither request nor limit"},
 	{"resources.limits", "limits of containers that have none"},
 	{"resources.max", "most of all containers of a Pod together; each then needs a limit"},
+	{"resources.podLevel", "amounts of a Pod as a whole count; unset, they do from Kubernetes 1.34 on, which keeps them by default"},
 	{"serviceAccounts", "that Pods may run as, the first by default; empty is any"},
 	{"maxLifetime", "longest time from creation to `shutdownTime`, which must then be set; 0s is none"},
 	{"egress.profile", "egress profile of Sandboxes that choose none"},

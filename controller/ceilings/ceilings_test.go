@@ -27,7 +27,7 @@ func strict() config.Tier {
 			Token: config.Require, ServiceLinks: config.Require, UserNamespaces: config.Require, Seccomp: config.Require,
 			PrivilegeEscalation: config.Require, Capabilities: config.Require, RootFilesystem: config.Require,
 		},
-		DropCapabilities: []string{"NET_RAW", "SYS_CHROOT"}, ServiceAccounts: []string{"agent", "builder"}, Resources: config.Resources{Max: amounts},
+		DropCapabilities: []string{"NET_RAW", "SYS_CHROOT"}, ServiceAccounts: []string{"agent", "builder"}, Resources: config.Resources{Max: amounts, PodLevel: true},
 	}
 }
 
@@ -196,6 +196,21 @@ func TestWhereEverythingIsDropped(t *testing.T) {
 		"spec.containers[0].securityContext.capabilities.add[1]: Remove it from the list.",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("breaches (-want +got):\n%s", diff)
+	}
+}
+
+// A cluster that drops the amounts of a whole Pod starts it without them.
+func TestWhereAmountsOfAWholePodAreDropped(t *testing.T) {
+	tier := strict()
+	tier.Resources.PodLevel = false
+	spec := pod(t, "{resources: {limits: {cpu: 5, memory: 4Gi}}, containers: [{name: a, "+secure+"}]}")
+	var got []string
+	for _, breach := range ceilings.OfPod(spec, field.NewPath("spec"), tier) {
+		got = append(got, breach.Field)
+	}
+	want := []string{"spec.containers[0].resources.limits[cpu]", "spec.containers[0].resources.limits[memory]"}
+	if diff := cmp.Diff(want, got); diff != "" || spec.Resources == nil {
 		t.Errorf("breaches (-want +got):\n%s", diff)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
 // resources wants a limit for each resource that the tier bounds, and no more than
@@ -45,6 +47,16 @@ func resources(pod *corev1.PodSpec, at *field.Path, most corev1.ResourceList) []
 		}
 	}
 	return breaches
+}
+
+// kept is the Pod as a cluster keeps it: amounts of the Pod as a whole that it drops bound nothing.
+func kept(pod *corev1.PodSpec, of config.Resources) *corev1.PodSpec {
+	if of.PodLevel || pod.Resources == nil {
+		return pod
+	}
+	without := *pod
+	without.Resources = nil
+	return &without
 }
 
 // boundAt is where the amount of a whole Pod is decided.

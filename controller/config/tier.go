@@ -116,6 +116,9 @@ type Resources struct {
 	// Max is the most that the containers of a Pod may use together. Each of them then
 	// needs a limit.
 	Max corev1.ResourceList `json:"max,omitempty"`
+	// PodLevel says that the cluster keeps what a Pod bounds as a whole, so that this counts: before Kubernetes 1.34 it
+	// drops the field. The chart sets it from the version.
+	PodLevel bool `json:"podLevel,omitempty"`
 }
 
 // TierEgress is a tier's choice of egress profile.

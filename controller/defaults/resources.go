@@ -31,14 +31,14 @@ func (r Request) ofResources(container target, pod map[string]any) []target {
 	}
 	amounts := r.Tier.Resources
 	for _, name := range slices.Sorted(maps.Keys(amounts.Limits)) {
-		if !bounds(pod, name) && r.fits(pod, name) {
+		if !r.bounds(pod, name) && r.fits(pod, name) {
 			limit := amounts.Limits[name]
 			add("limits", name, atLeast(limit, amountOf(container.base, "requests", name)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(amounts.Requests)) {
 		limited := amountOf(container.base, "limits", name) != nil && amountOf(container.base, "requests", name) == nil
-		if !bounds(pod, name) && !limited {
+		if !r.bounds(pod, name) && !limited {
 			request := amounts.Requests[name]
 			add("requests", name, request.String())
 		}
@@ -46,8 +46,11 @@ func (r Request) ofResources(container target, pod map[string]any) []target {
 	return list
 }
 
-// bounds reports whether the Pod as a whole has an amount of the resource.
-func bounds(pod map[string]any, name corev1.ResourceName) bool {
+// bounds reports whether the Pod as a whole has an amount of the resource, where that is kept.
+func (r Request) bounds(pod map[string]any, name corev1.ResourceName) bool {
+	if !r.Tier.Resources.PodLevel {
+		return false
+	}
 	return amountOf(pod, "limits", name) != nil || amountOf(pod, "requests", name) != nil
 }
 

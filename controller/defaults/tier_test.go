@@ -47,6 +47,13 @@ func bounded(kind, object string) defaults.Request {
 	return request
 }
 
+// podLevel is a tier of a cluster that keeps what a Pod bounds as a whole.
+func podLevel(kind, object string) defaults.Request {
+	request := everything(kind, object)
+	request.Tier.Resources.PodLevel = true
+	return request
+}
+
 // inPod is an object with this Pod.
 func inPod(pod string) string {
 	return `{"metadata": {"name": "x"}, "spec": {"podTemplate": {"spec": ` + pod + `}}}`
@@ -126,8 +133,12 @@ func TestTiersSetWhatTheyName(t *testing.T) {
 			`{"initContainers": [{"restartPolicy": "Always", "resources": {"limits": {"cpu": "4"}}}, {}]}`,
 		},
 		"resources of the Pod as a whole": {
-			everything, `{"resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `}]}`,
+			podLevel, `{"resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `}]}`,
 			`{` + ofPod + `, "resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `, "resources": {"limits": {"cpu": "2"}}}]}`,
+		},
+		"they are no container's where the cluster drops them": {
+			everything, `{"resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `}]}`,
+			`{` + ofPod + `, "resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `, ` + resources + `}]}`,
 		},
 	}
 	for name, tc := range cases {

@@ -17,7 +17,21 @@ is what the two rules allow, so that the controller gives a Pod to what they adm
   "serviceAccounts" (ternary $mounted $any (eq "yes" (include "agent-sandbox.denies" (dict "root" . "rule" "automount-token"))))
   "audiences" (ternary (dig "allowedAudiences" list $projected) $any (eq "yes" (include "agent-sandbox.denies" (dict "root" . "rule" "projected-identity"))))
   "maxExpirationSeconds" (dig "maxExpirationSeconds" 3600 $projected | int64)) -}}
+{{- range $platform.tiers -}}
+{{- $resources := default dict .resources -}}
+{{- if not (hasKey $resources "podLevel") -}}
+{{- $_ := set $resources "podLevel" (eq "true" (include "agent-sandbox.podLevelResources" $)) -}}
+{{- end -}}
+{{- $_ := set . "resources" $resources -}}
+{{- end -}}
 {{- toYaml $platform -}}
+{{- end -}}
+
+{{/*
+Whether the cluster keeps by default what a Pod bounds as a whole.
+*/}}
+{{- define "agent-sandbox.podLevelResources" -}}
+{{- semverCompare ">=1.34.0-0" .Capabilities.KubeVersion.Version -}}
 {{- end -}}
 
 {{/*
@@ -118,7 +132,7 @@ them by default, unless the values say otherwise. Call with (dict "root" $ "para
 {{- if hasKey .parameters "podLevelResources" -}}
 {{- toJson .parameters -}}
 {{- else -}}
-{{- toJson (set (deepCopy .parameters) "podLevelResources" (semverCompare ">=1.34.0-0" .root.Capabilities.KubeVersion.Version)) -}}
+{{- toJson (set (deepCopy .parameters) "podLevelResources" (eq "true" (include "agent-sandbox.podLevelResources" .root))) -}}
 {{- end -}}
 {{- end -}}
 

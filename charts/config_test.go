@@ -92,13 +92,13 @@ func TestTiersAreAsDecided(t *testing.T) {
 	want := map[string]config.Tier{
 		"trusted": {
 			PodSecurity: config.PodSecurity{Deny: "baseline", Version: "v1.37"}, Creates: both, Adoption: config.AdoptionAllow, Hardening: hardening(config.Default),
-			Egress: config.TierEgress{Profile: "public", Allowed: []string{"none", "dns-only"}},
+			Resources: config.Resources{PodLevel: true}, Egress: config.TierEgress{Profile: "public", Allowed: []string{"none", "dns-only"}},
 		},
 		"standard": {
 			PodSecurity:      config.PodSecurity{Deny: "baseline", Warn: "restricted", Version: "v1.37"},
 			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata")},
 			DropCapabilities: []string{"NET_RAW"}, Creates: both, Adoption: config.AdoptionAllow, Hardening: hardening(config.Default),
-			Egress: config.TierEgress{Profile: "public", Allowed: []string{"none", "dns-only"}},
+			Resources: config.Resources{PodLevel: true}, Egress: config.TierEgress{Profile: "public", Allowed: []string{"none", "dns-only"}},
 		},
 		"restricted": {
 			PodSecurity:      config.PodSecurity{Deny: "restricted", Version: "v1.37"},
@@ -106,7 +106,7 @@ func TestTiersAreAsDecided(t *testing.T) {
 			DropCapabilities: []string{"ALL"}, Creates: []string{"SandboxClaim"}, Adoption: config.AdoptionRefuse,
 			Hardening: hardening(config.Require),
 			Resources: config.Resources{
-				Requests: amounts("100m", "128Mi", "256Mi"), Limits: amounts("2", "2Gi", "4Gi"), Max: amounts("8", "16Gi", "32Gi"),
+				Requests: amounts("100m", "128Mi", "256Mi"), Limits: amounts("2", "2Gi", "4Gi"), Max: amounts("8", "16Gi", "32Gi"), PodLevel: true,
 			},
 			Egress: config.TierEgress{Profile: "dns-only", Allowed: []string{"none"}, Ceiling: "dns-only"},
 		},

@@ -297,14 +297,14 @@ func TestTheRulesAboutLimitsKnowTheVersionOfTheCluster(t *testing.T) {
 	}{
 		"from 1.34 on":                          {install{kubeVersion: "v1.34.0-gke.1"}, false},
 		"not before":                            {install{kubeVersion: "v1.33.9"}, true},
-		"before where the values say so":        {install{kubeVersion: "v1.33.9", set: []string{"policies.rules.limits-required" + keeps + "=true", "policies.rules.ephemeral-limit" + keeps + "=true"}}, false},
-		"not where the values say the opposite": {install{set: []string{"policies.rules.limits-required" + keeps + "=false", "policies.rules.ephemeral-limit" + keeps + "=false"}}, true},
+		"before where the values say so":        {install{kubeVersion: "v1.33.9", set: []string{"policies.rules.limits-required" + keeps + "=true"}}, false},
+		"not where the values say the opposite": {install{set: []string{"policies.rules.limits-required" + keeps + "=false"}}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.install.set = append(tc.install.set, "policies.rules.limits-required.enforcement=Deny", "policies.rules.ephemeral-limit.enforcement=Deny")
 			r := render(t, tc.install)
-			want := map[string]bool{"limits-required": tc.want, "ephemeral-limit": tc.want}
+			want := map[string]bool{"limits-required": tc.want, "ephemeral-limit": true}
 			denied := judge(t, rulesOf(t, r), r, func(spec, container map[string]any) {
 				delete(container, "resources")
 				spec["resources"] = map[string]any{"limits": map[string]any{"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}}

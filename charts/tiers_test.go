@@ -40,15 +40,15 @@ var tierSettings = [][2]string{
 	{"resources.requests", "requests of containers that have neither request nor limit"},
 	{"resources.limits", "limits of containers that have none"},
 	{"resources.max", "most of all containers of a Pod together; each then needs a limit"},
-	{"resources.podLevel", "amounts of a Pod as a whole count; unset, they do from Kubernetes 1.34 on, which keeps them by default"},
+	{"resources.podLevel", "limits of CPU and memory of a Pod as a whole do as well as those of its containers; unset, they do from Kubernetes 1.34 on, which keeps them by default"},
 	{"serviceAccounts", "that Pods may run as, the first by default; empty is any"},
-	{"maxLifetime", "longest time from creation to `shutdownTime`, which must then be set; 0s is none"},
+	{"maxLifetime", "longest time from creation to `shutdownTime`, which must then be set; what waits in a pool is replaced within it; 0s is none"},
 	{"egress.profile", "egress profile of Sandboxes that choose none"},
 	{"egress.allowed", "profiles that they may choose besides"},
 	{"egress.ceiling", "profile that own rules of templates and NetworkPolicies of tenants may not exceed"},
 	{"egress.reopened", "`Refuse` or `Report`: what happens when a NetworkPolicy opens more than the ceiling all the same; empty starts no Pod that it selects"},
 	{"ingress", "`router` or `namespace`: who may connect; empty is the router, and the namespace for a Sandbox with a Service"},
-	{"creates", "kinds that tenants create"},
+	{"creates", "which of Sandboxes and claims tenants create; who keeps templates and pools is for the rule `platform-owned`"},
 	{"adoption", "`Allow` or `Refuse`: whether tenants may hand over Pods, Services and volume claims of their own by the label `agents.x-k8s.io/adoptable`; empty allows it"},
 }
 

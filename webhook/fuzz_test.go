@@ -27,8 +27,8 @@ import (
 // FuzzAdmission sends any object through mutation and validation. Nothing may panic,
 // no answer may be a fault of our own, and a mutated object is never refused for what
 // mutation had to set or for what it did set, in a tier that sets little and in one that
-// sets, and requires, all that a tier can, where the namespace asks for a level of its own,
-// and by the rules of staging and prod. The corpus is where it begins.
+// sets, and requires, all that a tier can, and by the rules of staging and prod. The corpus
+// is where it begins.
 func FuzzAdmission(f *testing.F) {
 	for _, kind := range []string{"Sandbox", "SandboxTemplate", "SandboxWarmPool", "SandboxClaim", "Scale"} {
 		for _, object := range []string{
@@ -49,7 +49,7 @@ func FuzzAdmission(f *testing.F) {
 	places := []struct {
 		*Judge
 		namespace string
-	}{{own, "tenant"}, {own, "bounded"}, {own, "labelled"}, {corpusWorld(f, "staging"), "standard"}, {corpusWorld(f, "prod"), "standard"}}
+	}{{own, "tenant"}, {own, "bounded"}, {corpusWorld(f, "staging"), "standard"}, {corpusWorld(f, "prod"), "standard"}}
 	f.Fuzz(func(t *testing.T, kind, object, old string) {
 		var probe map[string]any
 		if json.Unmarshal([]byte(object), &probe) != nil || probe == nil || json.Unmarshal([]byte(old), &probe) != nil {
@@ -72,7 +72,7 @@ const demanding = `  demanding:
     hardening: {token: Require, serviceLinks: Require, userNamespaces: Require, seccomp: Require,
       privilegeEscalation: Require, capabilities: Require, rootFilesystem: Require}
     dropCapabilities: [NET_RAW]
-    resources: {requests: {cpu: 100m}, limits: {cpu: 1, memory: 1Gi}, max: {cpu: 2, memory: 2Gi}}
+    resources: {requests: {cpu: 100m}, limits: {cpu: 1, memory: 1Gi}, max: {cpu: 2, memory: 2Gi}, podLevel: true}
     serviceAccounts: [agent]
     egress: {profile: none}
     creates: [Sandbox, SandboxClaim]

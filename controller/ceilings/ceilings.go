@@ -43,7 +43,7 @@ type Breach struct {
 func OfPod(pod *corev1.PodSpec, at *field.Path, tier config.Tier) []Breach {
 	breaches := hardening(pod, at, tier)
 	breaches = append(breaches, serviceAccount(pod, at, tier)...)
-	return append(breaches, resources(kept(pod, tier.Resources), at, tier.Resources.Max)...)
+	return append(breaches, resources(pod, at, tier.Resources)...)
 }
 
 // container is a container of any list of a Pod, and where it is.

@@ -200,18 +200,49 @@ func TestWhereEverythingIsDropped(t *testing.T) {
 	}
 }
 
-// A cluster that drops the amounts of a whole Pod starts it without them.
-func TestWhereAmountsOfAWholePodAreDropped(t *testing.T) {
+// A cluster may start a Pod without the amounts that it has as a whole, or with them: both have to do.
+func TestWhereAmountsOfAWholePodMayBeDropped(t *testing.T) {
 	tier := strict()
 	tier.Resources.PodLevel = false
-	spec := pod(t, "{resources: {limits: {cpu: 5, memory: 4Gi}}, containers: [{name: a, "+secure+"}]}")
-	var got []string
-	for _, breach := range ceilings.OfPod(spec, field.NewPath("spec"), tier) {
-		got = append(got, breach.Field)
+	for name, tc := range map[string]struct {
+		fields string
+		want   []string
+	}{
+		"a limit of the whole Pod alone": {
+			"{resources: {limits: {cpu: 4, memory: 4Gi}}, containers: [{name: a, " + secure + "}]}",
+			[]string{"spec.containers[0].resources.limits[cpu]", "spec.containers[0].resources.limits[memory]"},
+		},
+		"too much of the whole Pod": {
+			"{resources: {requests: {cpu: 100}, limits: {cpu: 100}}, containers: [" + main + "]}", []string{"spec.resources.limits[cpu]"},
+		},
+		"too much of the containers together": {
+			"{resources: {limits: {cpu: 4}}, containers: [{name: b, resources: {limits: {cpu: 3, memory: 1Gi}}, " + secure + "}, {name: c, resources: {limits: {cpu: 3, memory: 1Gi}}, " + secure + "}]}",
+			[]string{"spec.containers"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, breach := range ceilings.OfPod(pod(t, tc.fields), field.NewPath("spec"), tier) {
+				if breach.Rule == ceilings.RuleResources {
+					got = append(got, breach.Field)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("breaches (-want +got):\n%s", diff)
+			}
+		})
 	}
-	want := []string{"spec.containers[0].resources.limits[cpu]", "spec.containers[0].resources.limits[memory]"}
-	if diff := cmp.Diff(want, got); diff != "" || spec.Resources == nil {
-		t.Errorf("breaches (-want +got):\n%s", diff)
+}
+
+// Kubernetes knows no scratch space of a whole Pod.
+func TestScratchSpaceIsBoundedByContainer(t *testing.T) {
+	tier := config.Tier{Resources: config.Resources{
+		PodLevel: true, Max: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("4Gi")},
+	}}
+	spec := pod(t, "{resources: {limits: {ephemeral-storage: 1Gi}}, containers: [{name: a}]}")
+	breaches := ceilings.OfPod(spec, field.NewPath("spec"), tier)
+	if len(breaches) != 1 || breaches[0].Field != "spec.containers[0].resources.limits[ephemeral-storage]" {
+		t.Errorf("breaches are %+v, want one of the container", breaches)
 	}
 }
 

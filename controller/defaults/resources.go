@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
 )
@@ -31,14 +32,14 @@ func (r Request) ofResources(container target, pod map[string]any) []target {
 	}
 	amounts := r.Tier.Resources
 	for _, name := range slices.Sorted(maps.Keys(amounts.Limits)) {
-		if !r.bounds(pod, name) && r.fits(pod, name) {
+		if !bounds(pod, name) && r.fits(pod, name) {
 			limit := amounts.Limits[name]
 			add("limits", name, atLeast(limit, amountOf(container.base, "requests", name)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(amounts.Requests)) {
 		limited := amountOf(container.base, "limits", name) != nil && amountOf(container.base, "requests", name) == nil
-		if !r.bounds(pod, name) && !limited {
+		if !bounds(pod, name) && !limited {
 			request := amounts.Requests[name]
 			add("requests", name, request.String())
 		}
@@ -46,12 +47,10 @@ func (r Request) ofResources(container target, pod map[string]any) []target {
 	return list
 }
 
-// bounds reports whether the Pod as a whole has an amount of the resource, where that is kept.
-func (r Request) bounds(pod map[string]any, name corev1.ResourceName) bool {
-	if !r.Tier.Resources.PodLevel {
-		return false
-	}
-	return amountOf(pod, "limits", name) != nil || amountOf(pod, "requests", name) != nil
+// bounds reports whether the Pod as a whole has an amount of the resource: one of a container could contradict it. Of
+// some resources Kubernetes takes none.
+func bounds(pod map[string]any, name corev1.ResourceName) bool {
+	return resourcehelper.IsSupportedPodLevelResource(name) && (amountOf(pod, "limits", name) != nil || amountOf(pod, "requests", name) != nil)
 }
 
 // fits reports whether the Pod stays within its tier when every container without a limit

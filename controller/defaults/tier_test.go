@@ -47,10 +47,10 @@ func bounded(kind, object string) defaults.Request {
 	return request
 }
 
-// podLevel is a tier of a cluster that keeps what a Pod bounds as a whole.
-func podLevel(kind, object string) defaults.Request {
-	request := everything(kind, object)
-	request.Tier.Resources.PodLevel = true
+// scratch is a tier that only sets a limit of scratch space.
+func scratch(kind, object string) defaults.Request {
+	request := open(kind, object)
+	request.Tier.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")}
 	return request
 }
 
@@ -133,12 +133,12 @@ func TestTiersSetWhatTheyName(t *testing.T) {
 			`{"initContainers": [{"restartPolicy": "Always", "resources": {"limits": {"cpu": "4"}}}, {}]}`,
 		},
 		"resources of the Pod as a whole": {
-			podLevel, `{"resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `}]}`,
+			everything, `{"resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `}]}`,
 			`{` + ofPod + `, "resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `, "resources": {"limits": {"cpu": "2"}}}]}`,
 		},
-		"they are no container's where the cluster drops them": {
-			everything, `{"resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `}]}`,
-			`{` + ofPod + `, "resources": {"limits": {"memory": "2Gi"}}, "containers": [{` + security + `, ` + resources + `}]}`,
+		"a resource that no Pod as a whole can have": {
+			scratch, `{"resources": {"limits": {"ephemeral-storage": "2Gi"}}, "containers": [{}]}`,
+			`{"resources": {"limits": {"ephemeral-storage": "2Gi"}}, "containers": [{"resources": {"limits": {"ephemeral-storage": "1Gi"}}}]}`,
 		},
 	}
 	for name, tc := range cases {

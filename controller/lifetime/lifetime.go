@@ -11,11 +11,16 @@
 // stands, and what was started under no bound has none. The note is a label, since the
 // backstop keeps everybody else from reserved labels of Pods.
 //
+// 2026-11-30: What waits in a pool ends as well. Its Pod runs the template of whoever wrote that, and he may get into it
+// without any claim. A claim's own time begins with the claim.
+//
 // 2026-11-30: The shutdownTime is never written for the tenant. It is his word, and the
 // tier's is said beside it: by a Warning at the start, and by Ready at the end.
 package lifetime
 
 import (
+	"hash/fnv"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +61,18 @@ func End(began time.Time, tier config.Tier, running ...metav1.Object) time.Time 
 		return time.Time{}
 	}
 	return began.Add(max(most, given))
+}
+
+// Spread is an earlier end for one of several that began together, within the last tenth of their life: they do not all
+// end at once.
+func Spread(of metav1.Object, end time.Time) time.Time {
+	tenth := end.Sub(of.GetCreationTimestamp().Time) / 10
+	if end.IsZero() || tenth <= 0 {
+		return end
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(of.GetUID())) // a hash takes everything
+	return end.Add(-time.Duration(float64(tenth) * float64(hash.Sum32()) / math.MaxUint32))
 }
 
 // Curtails says whether the tier's end comes before the one that the tenant chose, which

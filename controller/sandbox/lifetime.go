@@ -12,13 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lifetime"
 )
 
 // tierEnd is when the tier ends the Sandbox; the zero time for never. One that belongs
-// to a claim or a pool ends with it.
+// to a claim ends with it. Those of a pool run what its template says before anybody claims
+// them: they end too, not all at the same time, and the pool makes others.
 func (s *scope) tierEnd() time.Time {
-	if extensionController(s.sandbox) != "" {
+	controller := extensionController(s.sandbox)
+	if controller == extensionsv1beta1.SandboxClaimKind {
 		return time.Time{}
 	}
 	var running []metav1.Object
@@ -28,7 +31,11 @@ func (s *scope) tierEnd() time.Time {
 	for _, pod := range s.owned {
 		running = append(running, pod)
 	}
-	return lifetime.End(s.sandbox.CreationTimestamp.Time, s.tier, running...)
+	end := lifetime.End(s.sandbox.CreationTimestamp.Time, s.tier, running...)
+	if controller == "" {
+		return end
+	}
+	return lifetime.Spread(s.sandbox, end)
 }
 
 // curtailed says whether the tier ends the Sandbox before its own shutdownTime does.
@@ -87,7 +94,7 @@ func expiredMessage(s *scope) string {
 // tellCurtailed tells of a Pod that was made for a shorter time than its owner may
 // expect: admission would have refused the Sandbox.
 func (r *Reconciler) tellCurtailed(s *scope) {
-	if s.curtailed() {
+	if extensionController(s.sandbox) == "" && s.curtailed() {
 		r.recorder.Eventf(s.sandbox, nil, corev1.EventTypeWarning, eventCurtailed, actionCreatingPod, "%s",
 			"The tier of the namespace ends this Sandbox at "+s.tierEnd().UTC().Format(time.RFC3339)+
 				", whatever spec.shutdownTime says: set it to that time or an earlier one")

@@ -4,12 +4,14 @@
 package sandbox
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
@@ -58,7 +60,7 @@ func TestATierEndsWhatItStarted(t *testing.T) {
 		"started when the tier had no bound":           {scope: makeScope(makeSandbox(aged(2*hour)), inTier(hour), running(0))},
 		"in a tier without a bound":                    {scope: makeScope(makeSandbox(aged(2*hour)), running(hour))},
 		"served to a claim":                            {scope: makeScope(makeSandbox(aged(2*hour), controlledBy("SandboxClaim")), inTier(hour), running(hour))},
-		"waiting in a pool":                            {scope: makeScope(makeSandbox(aged(2*hour), controlledBy("SandboxWarmPool")), inTier(hour), running(hour))},
+		"waiting in a pool":                            {scope: makeScope(makeSandbox(aged(hour), controlledBy("SandboxWarmPool")), inTier(hour), running(hour)), expired: true, refused: true},
 		"that somebody's own kind controls":            {scope: makeScope(makeSandbox(aged(2*hour), ownedByAWeb), inTier(hour), running(hour)), expired: true, refused: true},
 		"suspended, since its policy may delete files": {scope: makeScope(makeSandbox(aged(2*hour), suspend), inTier(hour)), refused: true},
 		"never started":                                {scope: makeScope(makeSandbox(aged(2*hour)), inTier(hour)), refused: true},
@@ -94,5 +96,23 @@ func TestARefusalOfAnOldSandboxSaysWhatToDo(t *testing.T) {
 		`after it began, which was at 2026-11-29T10:00:00Z: make a new one`
 	if diff := cmp.Diff(want, sentence(lifetimeRefusals(s))); diff != "" {
 		t.Errorf("the refusal (-want +got):\n%s", diff)
+	}
+}
+
+// The members of a pool begin together. They end within the last tenth of what the tier gives, and not together.
+func TestMembersOfAPoolEndOneAfterAnother(t *testing.T) {
+	const hour = time.Hour
+	ends := map[time.Time]bool{}
+	for i := range 20 {
+		member := makeSandbox(aged(0), controlledBy("SandboxWarmPool"))
+		member.UID = types.UID(fmt.Sprintf("member-%d", i))
+		end := makeScope(member, inTier(hour)).expiresAt()
+		if left := end.Sub(noon()); left > hour || left < hour*9/10 {
+			t.Errorf("member %d ends after %s, want within the last tenth of an hour", i, left)
+		}
+		ends[end] = true
+	}
+	if len(ends) < 15 {
+		t.Errorf("20 members end at %d times", len(ends))
 	}
 }

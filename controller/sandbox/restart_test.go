@@ -158,6 +158,30 @@ func TestAVolumeThatSomebodyDeletedIsSurfaced(t *testing.T) {
 	}
 }
 
+// An update may take the name of its creator from a Sandbox, but his files stay his.
+func TestFilesAreRetainedForTheirCreator(t *testing.T) {
+	by := func(creator string) *agentsv1beta1.Sandbox {
+		return makeSandbox(withVolume("data"), func(s *agentsv1beta1.Sandbox) {
+			s.Annotations = map[string]string{keys.VolumeRetention: "Retain", keys.Creator: creator}
+		})
+	}
+	for name, tc := range map[string]struct{ before, now, want string }{
+		"the name stays":             {"ann", "ann", "ann"},
+		"the name is taken away":     {"ann", "", "ann"},
+		"there was none":             {"", "", ""},
+		"it comes late, by a repair": {"", "ann", "ann"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, sandbox := by(tc.before), by(tc.now)
+			claim := buildClaim(first, &first.Spec.VolumeClaimTemplates[0])
+			takeClaim(claim, buildClaim(sandbox, &sandbox.Spec.VolumeClaimTemplates[0]), sandbox)
+			if got := claim.Labels[keys.RetainedFor]; got != keys.CreatorKey(tc.want) {
+				t.Errorf("retained for %q, want %q", got, keys.CreatorKey(tc.want))
+			}
+		})
+	}
+}
+
 func TestTakeClaim(t *testing.T) {
 	retain := func(s *agentsv1beta1.Sandbox) {
 		s.Annotations = map[string]string{keys.VolumeRetention: "Retain"}

@@ -97,17 +97,20 @@ func (s *scope) mayInherit(claim *corev1.PersistentVolumeClaim) error {
 // says whether that changed it. Labels of the template are set on a claim that was not
 // held before.
 func takeClaim(claim, want *corev1.PersistentVolumeClaim, sandbox *agentsv1beta1.Sandbox) bool {
-	before := claim.DeepCopy()
+	before, held := claim.DeepCopy(), holdsClaim(claim, sandbox)
 	if claim.Labels == nil {
 		claim.Labels = map[string]string{}
 	}
-	if !holdsClaim(claim, sandbox) {
+	if !held {
 		maps.Copy(claim.Labels, want.Labels)
 	}
 	delete(claim.Labels, keys.RetainedBy)
 	delete(claim.Labels, keys.RetainedFor)
 	if retainsVolumes(sandbox) {
 		maps.Copy(claim.Labels, retentionLabels(sandbox))
+		if held && claim.Labels[keys.RetainedFor] == "" { // an update took the creator's name from the Sandbox, and not the files from him
+			claim.Labels[keys.RetainedFor] = before.Labels[keys.RetainedFor]
+		}
 	}
 	if owned := ownershipOf(claim, sandbox) == ours; owned == retainsVolumes(sandbox) {
 		claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == sandbox.UID })

@@ -93,8 +93,13 @@ func TestAMemberThatSomebodyChangedIsUnfit(t *testing.T) {
 		change func(*agentsv1beta1.Sandbox)
 		unfit  bool
 	}{
-		"one as it was made":          {func(*agentsv1beta1.Sandbox) {}, false},
-		"one that ends":               {func(s *agentsv1beta1.Sandbox) { s.Spec.ShutdownTime = new(metav1.NewTime(noon())) }, true},
+		"one as it was made": {func(*agentsv1beta1.Sandbox) {}, false},
+		"one that ends":      {func(s *agentsv1beta1.Sandbox) { s.Spec.ShutdownTime = new(metav1.NewTime(noon())) }, true},
+		"one that its tier has ended": {func(s *agentsv1beta1.Sandbox) {
+			s.Status.Conditions = []metav1.Condition{{
+				Type: agentsv1beta1.ConditionReady, Status: metav1.ConditionFalse, Reason: agentsv1beta1.ReasonSandboxExpired,
+			}}
+		}, true},
 		"one that is suspended":       {func(s *agentsv1beta1.Sandbox) { s.Spec.OperatingMode = agentsv1beta1.OperatingModeSuspended }, true},
 		"one without its pool's hash": {func(s *agentsv1beta1.Sandbox) { delete(s.Labels, keys.WarmPoolSandbox) }, true},
 		"one without its template's":  {func(s *agentsv1beta1.Sandbox) { delete(s.Labels, keys.SandboxTemplateRefHash) }, true},

@@ -77,6 +77,9 @@ func (k *keeper) keep(ctx context.Context) (reconcile.Result, error) {
 		return ctrl.Result{}, err
 	}
 	if stepped {
+		if m.next == nil && next.next != nil { // a later step leaves what was asked for meanwhile
+			delete(secret.Annotations, AnnotationRotate)
+		}
 		return ctrl.Result{RequeueAfter: soon}, k.store(ctx, &secret, next)
 	}
 	for _, c := range configurations {
@@ -100,9 +103,6 @@ func (k *keeper) store(ctx context.Context, secret *corev1.Secret, m material) e
 		secret.Data = map[string][]byte{}
 	}
 	m.write(secret.Data)
-	if m.next != nil {
-		delete(secret.Annotations, AnnotationRotate)
-	}
 	if err := k.live.Update(ctx, secret); err != nil {
 		return fmt.Errorf("write the Secret of the certificate: %w", err)
 	}

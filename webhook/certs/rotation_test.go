@@ -166,6 +166,33 @@ func TestARotationThatIsAskedForTakesItsSteps(t *testing.T) {
 	r.mustPublish(t, second.authority, true)
 }
 
+// Who asks again while one authority is on its way, as that may have leaked, gets another after it.
+func TestARotationThatIsAskedForDuringAnotherFollowsIt(t *testing.T) {
+	r := newReplicas(t, 2, interceptor.Funcs{})
+	r.settle(t)
+	ask := func() {
+		_, secret := r.material(t)
+		secret.Annotations = map[string]string{AnnotationRotate: "true"}
+		if err := r.client.Update(t.Context(), &secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask()
+	r.settle(t)
+	first, _ := r.material(t)
+	ask()
+	for range 4 {
+		r.settle(t)
+		r.clock.Step(lifetimes.Overlap)
+	}
+	r.settle(t)
+	last, secret := r.material(t)
+	if string(last.authority.certPEM) == string(first.next.certPEM) || last.next != nil || secret.Annotations[AnnotationRotate] != "" {
+		t.Errorf("the authority that was on its way still signs: %t, another is on its way: %t, asked for: %q",
+			string(last.authority.certPEM) == string(first.next.certPEM), last.next != nil, secret.Annotations[AnnotationRotate])
+	}
+}
+
 func (r *replicas) mustPublish(t *testing.T, authority *pair, want bool) {
 	t.Helper()
 	for name, bundle := range r.published(t) {

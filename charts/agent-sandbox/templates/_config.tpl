@@ -125,7 +125,7 @@ is allowed besides those that are named. Call with (dict "root" $ "parameters" P
 {{- end -}}
 
 {{/*
-The parameters of the rules about limits: those of a Pod as a whole count where the cluster keeps
+The parameters of the rule limits-required: limits of a Pod as a whole count where the cluster keeps
 them by default, unless the values say otherwise. Call with (dict "root" $ "parameters" P).
 */}}
 {{- define "agent-sandbox.podLevelParameters" -}}
@@ -146,7 +146,7 @@ The configuration of the rules. YAML reads a bare Off as false, so that is meant
 {{- if kindIs "bool" $rule.enforcement -}}
 {{- $_ := set $rule "enforcement" "Off" -}}
 {{- end -}}
-{{- $named := dict "dns" "agent-sandbox.dnsParameters" "egress-cluster" "agent-sandbox.egressClusterParameters" "runtimeclass-allowed" "agent-sandbox.runtimeClassParameters" "egress-namespaces" "agent-sandbox.egressNamespacesParameters" "namespace-allowed" "agent-sandbox.namespaceAllowedParameters" "ingress-widened" "agent-sandbox.ingressParameters" "limits-required" "agent-sandbox.podLevelParameters" "ephemeral-limit" "agent-sandbox.podLevelParameters" -}}
+{{- $named := dict "dns" "agent-sandbox.dnsParameters" "egress-cluster" "agent-sandbox.egressClusterParameters" "runtimeclass-allowed" "agent-sandbox.runtimeClassParameters" "egress-namespaces" "agent-sandbox.egressNamespacesParameters" "namespace-allowed" "agent-sandbox.namespaceAllowedParameters" "ingress-widened" "agent-sandbox.ingressParameters" "limits-required" "agent-sandbox.podLevelParameters" -}}
 {{- with get $named $id -}}
 {{- with include . (dict "root" $ "parameters" (default dict $rule.parameters)) | fromJson -}}
 {{- $_ := set $rule "parameters" . -}}

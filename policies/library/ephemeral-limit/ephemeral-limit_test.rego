@@ -28,10 +28,9 @@ test_allows_a_limit if {
 	count(ephemeral_limit.deny) == 0 with input as request("containers", {"ephemeral-storage": "2Gi"})
 }
 
-test_a_limit_of_the_pod_serves_where_it_is_kept[note] if {
-	some note, case in {"kept": [{"podLevelResources": true}, "2Gi", 0], "dropped": [{"podLevelResources": false}, "2Gi", 1], "not said": [{}, "2Gi", 1], "none": [{"podLevelResources": true}, "0", 1]}
-	spec := {"containers": [{"name": "main"}], "resources": {"limits": {"ephemeral-storage": case[1]}}}
-	count(ephemeral_limit.deny) == case[2] with input as fixtures.configured(spec, case[0])
+test_no_limit_of_the_pod_as_a_whole_serves if {
+	spec := {"containers": [{"name": "main"}], "resources": {"limits": {"ephemeral-storage": "2Gi"}}}
+	count(ephemeral_limit.deny) == 1 with input as fixtures.sandbox(spec)
 }
 
 test_allows_what_does_not_start if {

@@ -3,7 +3,7 @@
 # description: >-
 #   A container without a limit may take all of the node from its neighbours. A limit of the Pod as a
 #   whole serves too where podLevelResources says that the cluster keeps it: before Kubernetes 1.34 it drops the
-#   field. Zero means no limit to Kubernetes, so it counts as missing.
+#   field, and of other resources than these and huge pages it knows none. Zero means no limit to Kubernetes, so it counts as missing.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
 # custom:
@@ -52,5 +52,6 @@ required := values.given(input.parameters, ["resources"])
 # Apart from the rule: within it, absent parameters would leave the whole rule undefined.
 limited_by_pod(resource) if {
 	input.parameters.podLevelResources == true
+	regex.match(`^(cpu|memory|hugepages-.*)$`, resource)
 	quantities.limited[resource][pods.field_prefix]
 }

@@ -59,6 +59,11 @@ test_a_limit_of_the_pod_does_not_serve_where_it_is_dropped[note] if {
 	fixtures.fields(limits_required.deny) == {"spec.podTemplate.spec.containers[0].resources.limits.cpu"} with input as fixtures.configured(spec, parameters)
 }
 
+test_kubernetes_has_no_such_limit_of_the_pod if {
+	spec := {"resources": {"limits": {"ephemeral-storage": "1Gi"}}, "containers": [{"name": "a"}]}
+	fixtures.fields(limits_required.deny) == {"spec.podTemplate.spec.containers[0].resources.limits.ephemeral-storage"} with input as fixtures.configured(spec, object.union(kept, {"resources": ["ephemeral-storage"]}))
+}
+
 test_a_zero_limit_of_the_pod_does_not_serve if {
 	spec := {"resources": {"limits": {"cpu": "0", "memory": "1Gi"}}, "containers": [{"name": "a"}]}
 	fixtures.fields(limits_required.deny) == {"spec.podTemplate.spec.containers[0].resources.limits.cpu"} with input as fixtures.configured(spec, kept)

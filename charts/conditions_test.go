@@ -5,6 +5,7 @@ package charts_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/cel/environment"
 
@@ -286,5 +288,22 @@ func TestPolicySourcesThatAreJudged(t *testing.T) {
 	}
 	if *h.policies.SideEffects != admissionregistrationv1.SideEffectClassNone {
 		t.Errorf("side effects %s, want None: a dry run would fail", *h.policies.SideEffects)
+	}
+}
+
+// An apiserver takes no configuration of a webhook whose conditions it cannot compile.
+func TestConditionsCompileOnTheOldestKubernetes(t *testing.T) {
+	compiler := cel.NewCompiler(environment.MustBaseEnvSet(oldest))
+	h := webhooks(t, render(t, elsewhere))
+	conditions := slices.Concat(h.mutate.MatchConditions, h.validate.MatchConditions, h.policies.MatchConditions)
+	if len(conditions) < 3 {
+		t.Errorf("there are %d conditions", len(conditions))
+	}
+	for i := range conditions {
+		condition := (*matchconditions.MatchCondition)(&conditions[i])
+		result := compiler.CompileCELExpression(condition, cel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.NewExpressions)
+		if result.Error != nil {
+			t.Errorf("condition %s: %s", condition.Name, result.Error.Detail)
+		}
 	}
 }

@@ -26,6 +26,11 @@ type Daemon struct {
 
 // Launch starts a program whose output goes to a file. The caller stops it.
 func Launch(name, path, log string, args ...string) (*Daemon, error) {
+	return LaunchIn(nil, name, path, log, args...)
+}
+
+// LaunchIn is Launch with variables besides those of this process, as NAME=value.
+func LaunchIn(environment []string, name, path, log string, args ...string) (*Daemon, error) {
 	output, err := os.Create(log)
 	if err != nil {
 		return nil, fmt.Errorf("log of %s: %w", name, err)
@@ -33,6 +38,7 @@ func Launch(name, path, log string, args ...string) (*Daemon, error) {
 	defer func() { _ = output.Close() }()  // the process has its own handle
 	command := exec.Command(path, args...) //nolint:gosec,noctx // It outlives the start's context; stop ends it.
 	command.Stdout, command.Stderr = output, output
+	command.Env = append(os.Environ(), environment...)
 	command.SysProcAttr = diesWithParent()
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)

@@ -75,11 +75,11 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		programs[name] = path
 	}
 	if options.Product == nil {
-		ours, err := platform()
+		own, err := Own()
 		if err != nil {
 			return nil, err
 		}
-		options.Product = ours
+		options.Product = own
 	}
 	var failures []error
 	for range attempts {
@@ -148,7 +148,7 @@ func (s *Server) apiserverArgs(etcdURL, securePort string) []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + s.in("service-account.key"),
 		"--service-account-signing-key-file=" + s.in("service-account.key"),
-		"--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none", "--allow-privileged", "--profiling=false",
+		"--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none", "--allow-privileged",
 		// Nobody makes ServiceAccounts or takes the protection off volume claims here.
 		"--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection",
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",

@@ -10,10 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-
-	"sigs.k8s.io/yaml"
-
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
 // Shipped is the controller as it is shipped, built once for several processes.
@@ -39,7 +35,7 @@ func (s *Server) Build(ctx context.Context) (*Shipped, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the controller: %w\n%s", err, out)
 	}
-	if s.product.Config != nil {
+	if s.product.Config != "" {
 		if err := b.configure(s.product.Config); err != nil {
 			return nil, fmt.Errorf("write the configuration: %w", err)
 		}
@@ -49,14 +45,10 @@ func (s *Server) Build(ctx context.Context) (*Shipped, error) {
 }
 
 // configure lets every process have a configuration.
-func (b *Shipped) configure(platform *config.Platform) error {
-	content, err := yaml.Marshal(platform)
-	if err != nil {
-		return err
-	}
+func (b *Shipped) configure(platform string) error {
 	path := filepath.Join(b.dir, "platform.yaml")
 	b.flags = append(b.flags, "--config="+path)
-	return os.WriteFile(path, content, 0o600)
+	return os.WriteFile(path, []byte(platform), 0o600)
 }
 
 // Process is a running controller.
@@ -80,6 +72,6 @@ func (b *Shipped) Launch(ctx context.Context, user string, flags ...string) (*Pr
 	p := &Process{Metrics: "127.0.0.1:" + ports[0], Health: "127.0.0.1:" + ports[1]}
 	flags = slices.Concat(flags, b.flags, []string{"--kubeconfig=" + kubeconfig,
 		"--metrics-bind-address=" + p.Metrics, "--health-probe-bind-address=" + p.Health})
-	p.Daemon, err = Launch("the controller "+user, b.program, filepath.Join(b.dir, user+".log"), flags...)
+	p.Daemon, err = LaunchIn(b.server.product.Environment, "the controller "+user, b.program, filepath.Join(b.dir, user+".log"), flags...)
 	return p, err
 }

@@ -62,6 +62,7 @@ func newBare(ctx context.Context, d *desk) *bare {
 // machine that is too slow for enough of them.
 func (b *bare) beside(l load) load {
 	run := l.run
+	l.name += " beside round trips"
 	l.run = func(ctx context.Context, d *desk, orders []*order) error {
 		group, grouped := errgroup.WithContext(ctx)
 		ended := make(chan struct{})

@@ -27,7 +27,7 @@ func TestClaimsKeepTheBudget(t *testing.T) {
 	ctx := t.Context()
 	// What follows a claim waits for as long as it can, so that the order of the writes is
 	// that of the controller on a machine of any speed.
-	d := newDesk(newWorld(t, ours("--extensions", "--sandbox-write-behind-window=1s")), 20)
+	d := newDesk(newWorld(t, ours(t, "--sandbox-write-behind-window=1s")), 20)
 	one, orders := d.serve(ctx, kept(10))
 	if one.Adopted != len(orders) {
 		t.Errorf("%d of %d claims on a full pool had one of its Sandboxes", one.Adopted, len(orders))
@@ -35,7 +35,7 @@ func TestClaimsKeepTheBudget(t *testing.T) {
 	for _, o := range orders {
 		d.holdPath(o)
 	}
-	d.restartController(ctx, ours("--extensions"))
+	d.restartController(ctx, ours(t))
 	steady, _ := d.serve(ctx, steady(5, 5))
 	if err := steady.Overspent(); err != nil {
 		t.Error(err)
@@ -117,7 +117,7 @@ func (d *desk) path(ctx context.Context, o *order) ([]string, error) {
 func BenchmarkClaims(b *testing.B) {
 	ctx := b.Context()
 	for b.Loop() {
-		d := newDesk(newWorld(b, ours("--extensions")), 100)
+		d := newDesk(newWorld(b, ours(b)), 100)
 		text := "Begun " + machine(b) + ".\n\n"
 		var results []Result
 		for _, l := range []load{

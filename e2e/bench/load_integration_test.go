@@ -192,7 +192,6 @@ func steady(perSecond, seconds int) load {
 	name := fmt.Sprintf("%d claims/s", perSecond)
 	return load{name: name, count: perSecond * seconds, perSecond: perSecond, run: func(ctx context.Context, d *desk, orders []*order) error {
 		group, ctx := errgroup.WithContext(ctx)
-		group.Go(func() error { return d.record(ctx, name, time.Duration(seconds)*time.Second) })
 		tick := d.clock.NewTicker(time.Second / time.Duration(perSecond))
 		defer tick.Stop()
 		for _, o := range orders {
@@ -241,7 +240,7 @@ func (d *desk) measure(ctx context.Context, l load) (Result, []*order) {
 		orders = append(orders, d.order())
 	}
 	before := d.cost(ctx)
-	if err := l.run(ctx, d, orders); err != nil {
+	if err := d.run(ctx, l, orders); err != nil {
 		d.Fatalf("%s: %v", l.name, err)
 	}
 	d.awaitFull(ctx)
@@ -262,6 +261,16 @@ func (d *desk) measure(ctx context.Context, l load) (Result, []*order) {
 	}
 	result.Waiting = MostWaiting(asked, served)
 	return result, orders
+}
+
+// run runs a load, with profiles of one that comes at a rate.
+func (d *desk) run(ctx context.Context, l load, orders []*order) error {
+	group, ctx := errgroup.WithContext(ctx)
+	if l.perSecond > 0 {
+		group.Go(func() error { return d.record(ctx, l.name, time.Duration(l.count/l.perSecond)*time.Second) })
+	}
+	group.Go(func() error { return l.run(ctx, d, orders) })
+	return group.Wait()
 }
 
 // cost is what has been spent so far.

@@ -52,11 +52,11 @@ func BenchmarkBesideTheOriginal(b *testing.B) {
 	var beside Beside
 	for range rounds {
 		b.Run("original", func(b *testing.B) { beside.Original = Sum(beside.Original, round(b, theirs)) })
-		b.Run("ours", func(b *testing.B) { beside.Ours = Sum(beside.Ours, round(b, ours("--extensions"))) })
+		b.Run("ours", func(b *testing.B) { beside.Ours = Sum(beside.Ours, round(b, unjudged(b))) })
 	}
 	floor := ""
 	b.Run("bare", func(b *testing.B) {
-		floor = newDesk(newWorld(b, ours("--extensions")), 100).holdToBare(b.Context(), steady(2, 20))
+		floor = newDesk(newWorld(b, unjudged(b)), 100).holdToBare(b.Context(), steady(2, 20))
 	})
 	for _, miss := range beside.Misses() {
 		b.Error(miss)

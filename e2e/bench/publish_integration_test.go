@@ -16,11 +16,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
 )
 
 var (
 	report  = flag.Bool("report", false, "write the tables of a benchmark into README.md")
-	profile = flag.String("profile", "", "folder for a processor profile of the controller under each steady load")
+	profile = flag.String("profile", "", "folder for processor profiles of the controller and the apiserver under each steady load")
 )
 
 // publish prints a section and, when asked to, puts it into the document of this
@@ -43,25 +46,34 @@ func machine(tb testing.TB) string {
 	return text
 }
 
-// record writes a profile of the controller's processor time until the context ends.
-// It does nothing unless it was asked for.
+// record writes profiles of the processor time of the controller and of the apiserver until
+// the span is over. It does nothing unless it was asked for.
 func (w *world) record(ctx context.Context, name string, span time.Duration) error {
 	if *profile == "" {
 		return nil
 	}
-	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", w.debug, int(span.Seconds()))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	administrator, err := rest.HTTPClientFor(w.server.Config)
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	file := filepath.Join(*profile, strings.NewReplacer(" ", "-", "/", "-").Replace(name))
+	path := fmt.Sprintf("/debug/pprof/profile?seconds=%d", int(span.Seconds()))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return download(ctx, http.DefaultClient, "http://"+w.debug+path, file+".pprof") })
+	group.Go(func() error { return download(ctx, administrator, w.server.Config.Host+path, file+"-apiserver.pprof") })
+	return group.Wait()
+}
+
+// download writes what an address answers into a file.
+func download(ctx context.Context, as *http.Client, url, file string) error {
+	response, err := fetchAs(ctx, as, url)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
-	samples, err := io.ReadAll(response.Body)
+	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(*profile, strings.NewReplacer(" ", "-", "/", "-").Replace(name)+".pprof"), samples, 0o600)
+	return os.WriteFile(file, content, 0o600)
 }

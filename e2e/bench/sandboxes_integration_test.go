@@ -54,7 +54,7 @@ func BenchmarkThousandSandboxes(b *testing.B) {
 func bringUp(tb testing.TB, count int) figures {
 	tb.Helper()
 	ctx := tb.Context()
-	w := newWorld(tb, ours())
+	w := newWorld(tb, unjudged(tb)) // the memory that policies take comes and goes
 	got := figures{heapBefore: w.heap(ctx)}
 	check(tb, create(ctx, w.admin, count))
 	got.heapAfter = w.heap(ctx)

@@ -22,9 +22,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,10 +35,8 @@ import (
 )
 
 const (
-	release          = "agent-sandbox"
-	releaseNamespace = "agent-sandbox-system"
-	validating       = "agent-sandbox-validate." + releaseNamespace
-	webhookUser      = "system:serviceaccount:agent-sandbox-system:agent-sandbox-webhook"
+	validating  = "agent-sandbox-validate." + releaseNamespace
+	webhookUser = "system:serviceaccount:" + releaseNamespace + ":agent-sandbox-webhook"
 )
 
 // hook is an apiserver that calls the webhook as it is shipped, installed by the chart
@@ -109,7 +104,7 @@ func startWebhook(tb testing.TB, policies string) *hook {
 func (w *hook) installChart(ctx context.Context, port int64) string {
 	w.Helper()
 	config := ""
-	for _, object := range w.rendered() {
+	for _, object := range rendered(w, map[string]any{"webhook": map[string]any{"exemptNamespaces": []any{exempt}}}) {
 		switch object.GetKind() {
 		case "ConfigMap":
 			w.switchOn(ctx, object)
@@ -128,33 +123,6 @@ func (w *hook) installChart(ctx context.Context, port int64) string {
 		w.Fatalf("the chart has no configuration, or no rules: %d", w.rules)
 	}
 	return config
-}
-
-// rendered are the objects of the chart with its default values.
-func (w *hook) rendered() []*unstructured.Unstructured {
-	w.Helper()
-	root, err := apiserver.Root()
-	check(w, err)
-	chart, err := loader.LoadDir(filepath.Join(root, "charts", release))
-	check(w, err)
-	version, err := chartutil.ParseKubeVersion("v1.37.2")
-	check(w, err)
-	install := action.NewInstall(&action.Configuration{})
-	install.DryRun, install.ClientOnly, install.KubeVersion = true, true, version
-	install.ReleaseName, install.Namespace = release, releaseNamespace
-	made, err := install.Run(chart, map[string]any{
-		"crds": map[string]any{"install": false}, "webhook": map[string]any{"exemptNamespaces": []any{exempt}},
-	})
-	check(w, err)
-	var objects []*unstructured.Unstructured
-	for text := range strings.SplitSeq(made.Manifest, "\n---\n") {
-		object := &unstructured.Unstructured{}
-		check(w, yaml.Unmarshal([]byte(text), &object.Object))
-		if len(object.Object) > 0 {
-			objects = append(objects, object)
-		}
-	}
-	return objects
 }
 
 // switchOn lets the rules judge that the values leave off: they only record. Those that
@@ -276,11 +244,16 @@ func (w *hook) ready(ctx context.Context, check ...string) error {
 
 // fetch reads an address; the caller closes the body.
 func fetch(ctx context.Context, url string) (*http.Response, error) {
+	return fetchAs(ctx, http.DefaultClient, url)
+}
+
+// fetchAs is fetch by another client.
+func fetchAs(ctx context.Context, as *http.Client, url string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := as.Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +20,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,8 +30,9 @@ import (
 
 const (
 	namespace = "team-a"
-	user      = "controller"
-	nodes     = 4
+	// user is the chart's controller to the apiserver.
+	user  = "system:serviceaccount:" + releaseNamespace + ":agent-sandbox-controller"
+	nodes = 4
 	// patience bounds a hang.
 	patience = 3 * time.Minute
 	glimpse  = 100 * time.Millisecond
@@ -38,15 +40,12 @@ const (
 
 // subject is a controller under load.
 type subject struct {
-	// product says how it is built and what has to be installed; nil for the platform's.
+	// product says how it is built and what has to be installed.
 	product *apiserver.Product
+	// objects are what else is installed, in the namespace of the release.
+	objects []*unstructured.Unstructured
 	// flags are those of its process. Of a flag that is there twice the second counts.
 	flags []string
-}
-
-// ours is the controller as the chart installs it, with other flags.
-func ours(flags ...string) subject {
-	return subject{flags: append([]string{"--disable-claim-events", "--sandbox-write-behind-window=100ms"}, flags...)}
 }
 
 // world is a cluster of fake nodes with a controller as it is shipped.
@@ -73,7 +72,12 @@ func newWorld(tb testing.TB, s subject) *world {
 	w.admin, err = apiserver.NewClient(server.Config)
 	check(tb, err)
 	check(tb, server.AddNodes(ctx, nodes))
-	check(tb, w.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	for _, name := range []string{namespace, releaseNamespace} {
+		check(tb, w.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	}
+	for _, object := range s.objects {
+		check(tb, w.admin.Create(ctx, object))
+	}
 	w.startController(ctx, s)
 	return w
 }
@@ -91,13 +95,17 @@ func (w *world) startController(ctx context.Context, s subject) {
 	w.Helper()
 	shipped, err := w.server.Build(ctx)
 	check(w, err)
-	w.controller, err = shipped.Launch(ctx, user, append([]string{"--leader-elect=false", "--enable-pprof-debug"}, s.flags...)...)
+	w.controller, err = shipped.Launch(ctx, user, slices.Concat(s.flags, []string{"--leader-elect=false", "--enable-pprof-debug"})...)
 	check(w, err)
 	w.debug = w.controller.Metrics
 	w.Cleanup(func() { check(w, w.controller.Stop()) })
-	w.await(ctx, "the controller serves its profiles", func(ctx context.Context) error {
-		_, err := readHeap(ctx, w.debug)
-		return err
+	w.await(ctx, "the controller is ready and serves its profiles", func(ctx context.Context) error {
+		response, err := fetch(ctx, "http://"+w.controller.Health+"/readyz")
+		if err != nil {
+			return err
+		}
+		_, err = readHeap(ctx, w.debug)
+		return errors.Join(err, response.Body.Close())
 	})
 }
 
@@ -143,11 +151,7 @@ func (w *world) heap(ctx context.Context) int {
 
 func readHeap(ctx context.Context, debug string) (int, error) {
 	const mark = "# HeapAlloc = "
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+debug+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
-	if err != nil {
-		return 0, err
-	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := fetch(ctx, "http://"+debug+"/debug/pprof/heap?gc=1&debug=1")
 	if err != nil {
 		return 0, err
 	}

@@ -25,7 +25,7 @@ const (
 	slowdown = 6
 	// perRoundTrip is how many times as long a claim may take as its bare round trips, made
 	// in the same seconds: twice is usual, and less when the machine is busy.
-	perRoundTrip = 4
+	perRoundTrip = 3
 )
 
 // Excesses are what results show that is beyond the budget: more writes than a cycle may

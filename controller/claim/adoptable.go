@@ -158,8 +158,18 @@ func refills(pool *extensionsv1beta1.SandboxWarmPool, members int) bool {
 
 // concerns says whether a change of a Sandbox concerns the claim that it serves.
 func concerns(before, after *agentsv1beta1.Sandbox) bool {
+	return !apiequality.Semantic.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(after)) || fares(before, after)
+}
+
+// taken says whether a change of a Sandbox tells that a claim has got it, and nothing else that
+// concerns the claim.
+func taken(before, after *agentsv1beta1.Sandbox) bool {
+	return relations.Claim(before) == nil && relations.Claim(after) != nil && !fares(before, after)
+}
+
+// fares says whether a Sandbox fares otherwise than before, as far as its claim tells of it.
+func fares(before, after *agentsv1beta1.Sandbox) bool {
 	return (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
-		!apiequality.Semantic.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(after)) ||
 		!slices.Equal(before.Status.PodIPs, after.Status.PodIPs) ||
 		!relations.SameCondition(before.Status.Conditions, after.Status.Conditions, agentsv1beta1.ConditionReady) ||
 		!relations.SameCondition(before.Status.Conditions, after.Status.Conditions, agentsv1beta1.ConditionFinished)

@@ -205,6 +205,43 @@ func TestWhatOfASandboxConcernsItsClaim(t *testing.T) {
 	}
 }
 
+func TestWhatTellsOnlyThatAClaimHasGotASandbox(t *testing.T) {
+	owner := func(kind, uid string) func(*agentsv1beta1.Sandbox) {
+		return func(s *agentsv1beta1.Sandbox) {
+			owner := metav1.NewControllerRef(makeClaim(uid), extensionsv1beta1.GroupVersion.WithKind(kind))
+			owner.UID, s.OwnerReferences = types.UID(uid), []metav1.OwnerReference{*owner}
+		}
+	}
+	of := func(claim string) func(*agentsv1beta1.Sandbox) {
+		return owner(extensionsv1beta1.SandboxClaimKind, claim)
+	}
+	ofNobody := func(s *agentsv1beta1.Sandbox) { s.OwnerReferences = nil }
+	cases := map[string]struct {
+		before, after []func(*agentsv1beta1.Sandbox)
+		want          bool
+	}{
+		"a pool's":                       {nil, []func(*agentsv1beta1.Sandbox){of("a")}, true},
+		"nobody's":                       {[]func(*agentsv1beta1.Sandbox){ofNobody}, []func(*agentsv1beta1.Sandbox){of("a")}, true},
+		"a pool's that stays its":        {nil, nil, false},
+		"a pool's that is nobody's":      {nil, []func(*agentsv1beta1.Sandbox){ofNobody}, false},
+		"a pool's that is another's now": {nil, []func(*agentsv1beta1.Sandbox){owner("Task", "a")}, false},
+		"another claim's":                {[]func(*agentsv1beta1.Sandbox){of("a")}, []func(*agentsv1beta1.Sandbox){of("b")}, false},
+		"one that failed meanwhile": {
+			nil, []func(*agentsv1beta1.Sandbox){of("a"), withCondition("Ready", "False", "PodFailed", "Pod failed", 0)}, false,
+		},
+		"one that is going": {
+			nil, []func(*agentsv1beta1.Sandbox){of("a"), func(s *agentsv1beta1.Sandbox) { s.DeletionTimestamp = inMinutes(0) }}, false,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := taken(makeSandbox(tc.before...), makeSandbox(tc.after...)); got != tc.want {
+				t.Errorf("taken() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestWhatErrorsMean(t *testing.T) {
 	claims := schema.GroupResource{Resource: "sandboxes"}
 	status := func(code int32) error { return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}} }

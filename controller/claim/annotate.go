@@ -9,14 +9,16 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 )
 
-// annotateAfter is how long the annotations of a claim wait once it is Ready, unless something
-// else asks for a pass; while other claims are under way, they go first.
-const annotateAfter = 100 * time.Millisecond
+// lookAfter is how long the pass waits that follows the one which gave a claim its Sandbox: it
+// writes the annotations, which are not to compete with the news of Ready. Claims that are under
+// way then go first.
+const lookAfter = 100 * time.Millisecond
 
 // timeUnknown is a time that no process remembers.
 const timeUnknown = "unknown"
@@ -34,9 +36,8 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope) error {
 	if maps.Equal(claim.Annotations, s.claim.Annotations) && maps.Equal(claim.Labels, s.claim.Labels) {
 		return nil
 	}
-	if left := s.record.readyAt.Add(rush.Longest).Sub(s.now); left > 0 && isReady(s.claim.Status) && r.settings.Rush.Busy() {
-		r.annotateLater(s, left)
-		return nil
+	if _, due := r.later.Load(s.key()); due && isReady(s.claim.Status) {
+		return nil // whatever asked for this pass, that one writes them
 	}
 	if err := patch.Same(ctx, r.client, claim, s.claim, fieldOwner); err != nil {
 		return r.forgiveGone(s, fmt.Errorf("write annotations: %w", err))
@@ -44,10 +45,16 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// annotateLater asks for a pass that writes the annotations, within that time.
-func (r *Reconciler) annotateLater(s *scope, most time.Duration) {
-	key := s.key()
-	r.settings.Rush.After(annotateAfter, most, func() { r.waker.Now(key) })
+// lookLater asks for a pass after lookAfter, and after the claims that are under way, unless one
+// is due already: what gives a claim its Sandbox and what says that it is Ready ask for the same.
+func (r *Reconciler) lookLater(claim types.NamespacedName) {
+	if _, due := r.later.LoadOrStore(claim, struct{}{}); due {
+		return
+	}
+	r.settings.Rush.After(lookAfter, func() {
+		r.later.Delete(claim)
+		r.waker.Now(claim)
+	})
 }
 
 // annotations are those that the claim is to have.

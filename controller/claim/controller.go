@@ -6,6 +6,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -73,9 +74,11 @@ type Reconciler struct {
 	clock    clock.PassiveClock
 	settings Settings
 
-	index   *candidates.Index
-	memory  memory
-	waker   waker.Waker
+	index  *candidates.Index
+	memory memory
+	waker  waker.Waker
+	// later has the names of claims for which lookLater asked for a pass that is yet to come.
+	later   sync.Map
 	metrics *metrics
 	// inherited are the claims that an earlier leader may have served.
 	inherited inherited

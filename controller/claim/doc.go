@@ -59,6 +59,11 @@
 // for nothing, and the metadata of a Pod waits for its write-behind window, whoever is under
 // way: that is what the API says of it.
 //
+// 2026-11-30: What tells that a claim has got its Sandbox asks for the pass that writes the
+// annotations, and for no other: a claim that is served warm takes two. An event that woke it at
+// once would add one which holds a worker until the status is seen, while others wait for theirs.
+// A claim whose adoption was not answered is thereby woken a little later; it is tried again anyway.
+//
 // 2026-11-30: Members that are not for claims are withheld from the index by their form
 // and judged anew when template, pool or tier change, so that a pool full of stale ones
 // costs no claim more than one look.

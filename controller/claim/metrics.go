@@ -14,7 +14,6 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/rush"
 )
 
 const (
@@ -127,7 +126,7 @@ func (r *Reconciler) measure(s *scope, desired extensionsv1beta1.SandboxClaimSta
 		r.measureLatency(s, s.record.readyAt)
 	}
 	if r.wantsAnnotations(s) {
-		r.annotateLater(s, rush.Longest)
+		r.lookLater(s.key())
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
-	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,8 +70,8 @@ func TestAClaimIsUnderWayUntilSomethingIsSaidOfIt(t *testing.T) {
 	}
 }
 
-// In a burst, what is written of a claim that is Ready waits for the others, and not for long;
-// it is written at once when nobody remembers since when the claim is Ready.
+// In a burst, what is written of a claim that is Ready waits for the others, and not for long,
+// whatever asks for a pass meanwhile; it is written at once when nobody asked to be called for it.
 func TestAnnotationsGoAfterTheClaimsThatAreUnderWay(t *testing.T) {
 	cases := map[string]struct {
 		after     time.Duration
@@ -80,8 +79,9 @@ func TestAnnotationsGoAfterTheClaimsThatAreUnderWay(t *testing.T) {
 		forgotten bool
 		want      bool
 	}{
-		"no claim is under way":                   {want: true},
-		"one is":                                  {busy: true},
+		"no claim is under way, a moment later":   {},
+		"no claim is under way, after that time":  {after: lookAfter, want: true},
+		"one is, after that time":                 {after: lookAfter, busy: true},
 		"one is, after almost a second":           {after: rush.Longest - time.Millisecond, busy: true},
 		"one is, after a second":                  {after: rush.Longest, busy: true, want: true},
 		"one is, and this process has just begun": {busy: true, forgotten: true, want: true},
@@ -90,34 +90,26 @@ func TestAnnotationsGoAfterTheClaimsThatAreUnderWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := makeClaim("claim")
 			r := makePasses(t, claim, makeMemberOf(t, makePool(), makeTemplate(), "box", 0))
-			clock := clocktesting.NewFakePassiveClock(noon())
-			var asked []time.Duration
-			r.clock, r.settings.Rush = clock, &rush.Rush{AfterFunc: func(wait time.Duration, call func()) {
-				asked = append(asked, wait)
-				call()
-			}}
-			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-			defer queue.ShutDown()
-			if err := r.waker.Source().Start(t.Context(), queue); err != nil {
-				t.Fatal(err)
-			}
+			later := &alarms{}
+			r.settings.Rush = &rush.Rush{AfterFunc: later.after}
 			passOver(t, r, claim)
-			if len(asked) != 1 || asked[0] != annotateAfter || queue.Len() != 1 {
-				t.Errorf("passes were asked for after %v, want one after %s", asked, annotateAfter)
+			if len(later.due) != 1 || later.due[0].at != lookAfter {
+				t.Errorf("calls were asked for %+v, want one after %s", later.due, lookAfter)
 			}
-			if asked = nil; tc.busy {
+			if tc.busy {
 				r.settings.Rush.Begin()
 			}
 			if tc.forgotten {
 				r.memory.forget(client.ObjectKeyFromObject(claim))
+				r.later.Clear()
 			}
-			clock.SetTime(noon().Add(tc.after))
+			later.run(tc.after)
 			passOver(t, r, claim)
 			if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
 				t.Fatal(err)
 			}
-			if got := claim.Annotations[keys.SandboxName] != ""; got != tc.want || got == (len(asked) > 0) {
-				t.Errorf("the annotations are written: %t, want %t; another pass was asked for after %v", got, tc.want, asked)
+			if got := claim.Annotations[keys.SandboxName] != ""; got != tc.want {
+				t.Errorf("the annotations are written: %t, want %t", got, tc.want)
 			}
 		})
 	}

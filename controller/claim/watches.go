@@ -96,7 +96,11 @@ func (r *Reconciler) sandboxEvents() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, queue requests) {
 			if sandbox, isSandbox := e.Object.(*agentsv1beta1.Sandbox); isSandbox {
 				r.noteSandbox(nil, sandbox)
-				wakeOwner(sandbox, queue)
+				if e.IsInInitialList {
+					wakeOwner(sandbox, queue)
+				} else {
+					r.ownerLooksLater(sandbox)
+				}
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue requests) {
@@ -106,7 +110,10 @@ func (r *Reconciler) sandboxEvents() handler.EventHandler {
 				return
 			}
 			r.noteSandbox(before, after)
-			if concerns(before, after) {
+			switch {
+			case taken(before, after):
+				r.ownerLooksLater(after)
+			case concerns(before, after):
 				wakeOwner(before, queue)
 				wakeOwner(after, queue)
 			}
@@ -147,6 +154,15 @@ func (r *Reconciler) noteSandbox(before, now *agentsv1beta1.Sandbox) {
 func wakeOwner(sandbox *agentsv1beta1.Sandbox, queue requests) {
 	if owner := relations.Claim(sandbox); owner != nil {
 		queue.Add(ctrl.Request{NamespacedName: client.ObjectKey{Namespace: sandbox.Namespace, Name: owner.Name}})
+	}
+}
+
+// ownerLooksLater lets the claim that a Sandbox has just become the one of have a pass soon. The
+// pass that gave it the Sandbox is hardly over yet, and knows; but the write may be one whose
+// answer was lost, or that of an earlier leader.
+func (r *Reconciler) ownerLooksLater(sandbox *agentsv1beta1.Sandbox) {
+	if owner := relations.Claim(sandbox); owner != nil {
+		r.lookLater(client.ObjectKey{Namespace: sandbox.Namespace, Name: owner.Name})
 	}
 }
 

@@ -39,14 +39,9 @@ func (r *Rush) End() { r.underway.Add(-1) }
 func (r *Rush) Busy() bool { return r.underway.Load() > 0 }
 
 // After calls a function once, after that time, or as soon afterwards as no claim is under
-// way: within most, and within Longest. What need not wait at all is called at once.
-func (r *Rush) After(wait, most time.Duration, call func()) {
-	wait = min(wait, most)
-	if wait <= 0 {
-		call()
-		return
-	}
-	r.after(wait, func() { r.look(min(most, Longest)-wait, call) })
+// way: within Longest.
+func (r *Rush) After(wait time.Duration, call func()) {
+	r.after(wait, func() { r.look(Longest-wait, call) })
 }
 
 // look calls the function, or looks again later, if there is time left for it.

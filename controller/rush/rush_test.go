@@ -32,19 +32,15 @@ func (t *timer) run(until time.Duration) {
 func TestWhatNobodyWaitsForGoesAfterTheClaimsUnderWayAndWaitsASecondAtMost(t *testing.T) {
 	const ms = time.Millisecond
 	cases := map[string]struct {
-		wait, most time.Duration
+		wait time.Duration
 		// busy is until when a claim is under way.
 		busy, want time.Duration
 	}{
-		"when no claim is under way":          {wait: 100 * ms, most: rush.Longest, want: 100 * ms},
-		"when the last is served meanwhile":   {wait: 100 * ms, most: rush.Longest, busy: 99 * ms, want: 100 * ms},
-		"when claims are under way then":      {wait: 100 * ms, most: rush.Longest, busy: 250 * ms, want: 300 * ms},
-		"when they go on and on":              {wait: 150 * ms, most: rush.Longest, busy: time.Hour, want: time.Second},
-		"when they do and it may wait less":   {wait: 100 * ms, most: 430 * ms, busy: time.Hour, want: 430 * ms},
-		"when it may wait for more":           {wait: 100 * ms, most: time.Hour, busy: time.Hour, want: time.Second},
-		"when it waits a second in any case":  {wait: time.Second, most: rush.Longest, busy: time.Hour, want: time.Second},
-		"when it may wait for less than that": {wait: 100 * ms, most: 50 * ms, busy: time.Hour, want: 50 * ms},
-		"when it need not wait at all":        {wait: 0, most: rush.Longest, busy: time.Hour, want: 0},
+		"when no claim is under way":         {wait: 100 * ms, want: 100 * ms},
+		"when the last is served meanwhile":  {wait: 100 * ms, busy: 99 * ms, want: 100 * ms},
+		"when claims are under way then":     {wait: 100 * ms, busy: 250 * ms, want: 300 * ms},
+		"when they go on and on":             {wait: 150 * ms, busy: time.Hour, want: time.Second},
+		"when it waits a second in any case": {wait: time.Second, busy: time.Hour, want: time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +50,7 @@ func TestWhatNobodyWaitsForGoesAfterTheClaimsUnderWayAndWaitsASecondAtMost(t *te
 			if tc.busy > 0 {
 				r.Begin()
 			}
-			r.After(tc.wait, tc.most, func() { called = append(called, clock.at) })
+			r.After(tc.wait, func() { called = append(called, clock.at) })
 			clock.run(min(tc.busy, time.Minute))
 			if tc.busy > 0 {
 				r.End()

@@ -25,6 +25,7 @@ import (
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 func TestWhatOfAPoolCanBeHandedOut(t *testing.T) {
@@ -269,7 +270,7 @@ func TestWhatErrorsMean(t *testing.T) {
 			err := fmt.Errorf("create: %w", tc.err)
 			out := outcome(err)
 			retried := out != nil && !errors.Is(out, reconcile.TerminalError(nil))
-			got := []bool{passes(err), retried}
+			got := []bool{patch.Passing(err), retried}
 			if diff := cmp.Diff([]bool{tc.passes, tc.retried}, got); diff != "" {
 				t.Errorf("passes, retried (-want +got):\n%s", diff)
 			}

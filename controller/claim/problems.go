@@ -4,11 +4,8 @@
 package claim
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,18 +54,6 @@ func readyOf(err error) (reason, message string) {
 // lasts says whether an error stays until somebody changes an object.
 func lasts(err error) bool {
 	return errors.As(err, &refusal{}) || patch.Invalid(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-}
-
-// passes says whether an error is one of the moment: somebody else wrote first, or the
-// apiserver did not answer.
-func passes(err error) bool {
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || !patch.Settled(err)
-	}
-	if failure := (net.Error)(nil); errors.As(err, &failure) {
-		return true
-	}
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // outcome is what the work queue is told. What a user must mend is not retried.

@@ -12,6 +12,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/blueprint"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 func volumes(names ...string) []agentsv1beta1.PersistentVolumeClaimTemplate {
@@ -96,7 +97,7 @@ func TestRefusalsInTheWordsOfTheContract(t *testing.T) {
 			if diff := cmp.Diff([]string{tc.reason, tc.message}, []string{reason, message}); diff != "" {
 				t.Errorf("Ready (-want +got):\n%s", diff)
 			}
-			if !lasts(err) || passes(err) {
+			if !lasts(err) || patch.Passing(err) {
 				t.Errorf("%v is taken for an error that passes", err)
 			}
 		})

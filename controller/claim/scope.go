@@ -13,6 +13,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 )
 
 // patience is how long a claim without a Sandbox is told nothing of errors that may
@@ -149,7 +150,7 @@ func (s *scope) gaveUp() bool {
 // mayPass says whether the pass ended in an error that may be gone before anybody
 // could read of it. A claim that has a Sandbox does not turn unready for it.
 func (s *scope) mayPass() bool {
-	return s.problem != nil && passes(s.problem) && !lasts(s.problem) &&
+	return s.problem != nil && patch.Passing(s.problem) && !lasts(s.problem) &&
 		(s.sandbox != nil || s.now.Before(s.record.firstSeen.Add(patience)))
 }
 

@@ -49,7 +49,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err != nil {
 		return err
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
+	build := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&extensionsv1beta1.SandboxClaim{}, builder.WithPredicates(byOthers())).
 		Watches(&agentsv1beta1.Sandbox{}, r.sandboxEvents()).
@@ -58,10 +58,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&corev1.Namespace{}, r.namespaceEvents()).
 		Watches(&extensionsv1beta1.SandboxWarmPool{}, r.poolEvents()).
 		Watches(&extensionsv1beta1.SandboxTemplate{}, r.templateEvents()).
-		WatchesRawSource(r.waker.Source()).
-		WithOptions(fairqueue.Options(r.settings.ConcurrentWorkers, firstRetry)).
-		Complete(r)
-	if err != nil {
+		WatchesRawSource(r.waker.Source())
+	if err := fairqueue.Complete(build, r, r.settings.ConcurrentWorkers, firstRetry); err != nil {
 		return fmt.Errorf("set up the claim controller: %w", err)
 	}
 	return nil

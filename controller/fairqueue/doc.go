@@ -16,6 +16,10 @@
 // claims: a claim that starts cold needs a pass over its Sandbox, and one that waits needs
 // one over its pool.
 //
+// 2026-11-30: What an apiserver failed in that was away is tried again within five seconds, by all
+// of these controllers: a claim whose adoption was not answered holds a Sandbox that others could
+// have. What a quota or a policy refuses may be refused for long, and waits for up to a minute.
+//
 // 2026-11-30: No queue is filled while the replica stands by. Whatever came and went meanwhile
 // would stay in it, and stand before what is there when the replica takes the lead. The caches
 // are filled (lookup.Hold), so that the controllers find in moments what there is.

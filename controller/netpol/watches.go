@@ -6,6 +6,7 @@ package netpol
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -22,9 +23,12 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/fairqueue"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 )
+
+const firstRetry = 200 * time.Millisecond
 
 // SetUp adds the controller to the manager. What comes needs nothing: who makes a Pod
 // sees to its policies. So Pods and Sandboxes are looked at when they go, and pools also
@@ -46,7 +50,7 @@ func (r *Namespaces) SetUp(mgr ctrl.Manager) error {
 			UpdateFunc: func(event.UpdateEvent) bool { return false },
 		}))
 	}
-	if err := build.Complete(r); err != nil {
+	if err := fairqueue.Complete(build, r, 1, firstRetry); err != nil {
 		return fmt.Errorf("set up the controller of NetworkPolicies: %w", err)
 	}
 	return nil

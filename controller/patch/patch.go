@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -46,6 +48,18 @@ func Settled(err error) bool {
 	}
 	code := status.Status().Code
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
+}
+
+// Passing says whether an error is one of the moment: somebody else wrote first, or the
+// apiserver did not answer.
+func Passing(err error) bool {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || !Settled(err)
+	}
+	if failure := (net.Error)(nil); errors.As(err, &failure) {
+		return true
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // Denied says whether a webhook or a policy of admission refused a write. It may admit the

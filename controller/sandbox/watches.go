@@ -50,7 +50,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err != nil {
 		return err
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
+	build := ctrl.NewControllerManagedBy(mgr).
 		Named("sandbox").
 		For(&agentsv1beta1.Sandbox{}, builder.WithPredicates(moreThanStatus(), predicate.Not(handedOver()))).
 		Watches(&agentsv1beta1.Sandbox{}, r.later(), builder.WithPredicates(handedOver())).
@@ -63,10 +63,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.sandboxesOfNamespace),
 			builder.WithPredicates(relations.TierChanged())).
 		Watches(&corev1.Namespace{}, r.namespacesGone()).
-		WatchesRawSource(r.waker.Source()).
-		WithOptions(fairqueue.Options(r.settings.ConcurrentWorkers, firstRetry)).
-		Complete(r)
-	if err != nil {
+		WatchesRawSource(r.waker.Source())
+	if err := fairqueue.Complete(build, r, r.settings.ConcurrentWorkers, firstRetry); err != nil {
 		return fmt.Errorf("set up the sandbox controller: %w", err)
 	}
 	return nil

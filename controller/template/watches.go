@@ -61,7 +61,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		templates.WatchesRawSource(source.Kind(every, client.Object(&networkingv1.NetworkPolicy{}), later(r.templatesOpenedBy))).
 			Watches(&corev1.Pod{}, later(r.templatesOpenFor))
 	}
-	err = templates.
+	build := templates.
 		Named("sandboxtemplate").
 		For(&extensionsv1beta1.SandboxTemplate{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
@@ -70,10 +70,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&extensionsv1beta1.SandboxWarmPool{}, later(templateOfPool)).
 		Watches(&extensionsv1beta1.SandboxClaim{}, later(r.templateOfClaim)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfNamespace), builder.WithPredicates(relations.TierChanged())).
-		WatchesRawSource(source.Channel(r.settings.Changed, handler.EnqueueRequestsFromMapFunc(r.everyTemplate))).
-		WithOptions(fairqueue.Options(r.settings.ConcurrentWorkers, firstRetry)).
-		Complete(r)
-	if err != nil {
+		WatchesRawSource(source.Channel(r.settings.Changed, handler.EnqueueRequestsFromMapFunc(r.everyTemplate)))
+	if err := fairqueue.Complete(build, r, r.settings.ConcurrentWorkers, firstRetry); err != nil {
 		return fmt.Errorf("set up the template controller: %w", err)
 	}
 	return nil

@@ -56,7 +56,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err != nil {
 		return err
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
+	build := ctrl.NewControllerManagedBy(mgr).
 		Named("sandboxwarmpool").
 		For(&extensionsv1beta1.SandboxWarmPool{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&agentsv1beta1.Sandbox{}, r.sandboxEvents()).
@@ -64,10 +64,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, usabilityChanged()))).
 		Watches(&extensionsv1beta1.SandboxClaim{}, r.claimEvents()).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfNamespace), builder.WithPredicates(relations.TierChanged())).
-		WatchesRawSource(r.waker.Source()).
-		WithOptions(fairqueue.Options(r.settings.ConcurrentWorkers, firstRetry)).
-		Complete(r)
-	if err != nil {
+		WatchesRawSource(r.waker.Source())
+	if err := fairqueue.Complete(build, r, r.settings.ConcurrentWorkers, firstRetry); err != nil {
 		return fmt.Errorf("set up the pool controller: %w", err)
 	}
 	return nil

@@ -132,5 +132,5 @@ func connect(options Options) (*rest.Config, error) {
 	}
 	connection.QPS, connection.Burst = float32(options.KubeAPIQPS), options.KubeAPIBurst
 	connection.UserAgent = "agent-sandbox-controller"
-	return connection, nil
+	return connection, options.Connections.apply(connection)
 }

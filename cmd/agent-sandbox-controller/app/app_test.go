@@ -114,6 +114,7 @@ func TestValidate(t *testing.T) {
 		"no grace for members":        {"--sandbox-warm-pool-readiness-grace-period=0s", "--sandbox-warm-pool-readiness-grace-period=0s: give a positive"},
 		"a yield that is over before": {"--sandbox-warm-pool-yield-to-bindings=-1s", "--sandbox-warm-pool-yield-to-bindings=-1s: give a duration"},
 		"no members at a time":        {"--sandbox-warm-pool-max-batch-size=0", "--sandbox-warm-pool-max-batch-size=0: give at least 1"},
+		"no connections":              {"--api-connections=0", "--api-connections=0: give at least 1"},
 		"no metrics are fine":         {"--metrics-bind-address=0", ""},
 		"an IPv6 address is fine":     {"--metrics-bind-address=[::1]:8080", ""},
 		"a bounded rate is fine too":  {"--kube-api-qps=50", ""},

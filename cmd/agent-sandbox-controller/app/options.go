@@ -54,6 +54,8 @@ type Options struct {
 	KubeAPIQPS float64
 	// KubeAPIBurst is how many requests may come at once when KubeAPIQPS bounds them.
 	KubeAPIBurst int
+	// Connections are what concerns the connections to the apiserver.
+	Connections ConnectionOptions
 	// CacheLabelSelectors keeps only Pods and Services with the tracking label.
 	CacheLabelSelectors bool
 	// Claims are what concerns claims.
@@ -68,8 +70,6 @@ type Options struct {
 	Profiling Profiling
 	// Zap says how to log.
 	Zap zap.Options
-	// Reserved are flags that scripts of the API pass and that have no effect.
-	Reserved reservedFlags
 }
 
 // Profiling says which profiles are served.
@@ -80,13 +80,6 @@ type Profiling struct {
 	All bool
 	// BlockRate and MutexFraction are the rates at which All samples.
 	BlockRate, MutexFraction int
-}
-
-// reservedFlags are taken so that a script for the API finds every flag it passes.
-// The controllers that they steer are not part of this binary yet.
-type reservedFlags struct {
-	connections int
-	separate    bool
 }
 
 // Bind declares the flags.
@@ -116,18 +109,11 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.IntVar(&o.Profiling.MutexFraction, "pprof-mutex-profile-fraction", defaultMutexProfileShare,
 		"One in how many contentions is sampled, with --enable-pprof-debug.")
 	flags.BoolVar(&o.Extensions, "extensions", false, "Run the controllers of templates, pools and claims.")
+	o.Connections.Bind(flags)
 	o.Claims.Bind(flags)
 	o.Pools.Bind(flags)
 	o.Audit.Bind(flags)
-	o.bindReserved(flags)
 	o.Zap.BindFlags(flags)
-}
-
-func (o *Options) bindReserved(flags *flag.FlagSet) {
-	const none = " (taken for scripts of the API; without effect in this version)"
-	r := &o.Reserved
-	flags.IntVar(&r.connections, "api-connections", 1, "Connections to the apiserver"+none+".")
-	flags.BoolVar(&r.separate, "separate-watch-connection", false, "A connection of its own for watches"+none+".")
 }
 
 // Validate lists every flag that cannot be used, its value and the remedy.
@@ -142,6 +128,7 @@ func (o *Options) Validate() error {
 	if o.WriteBehind < 0 {
 		refuse("sandbox-write-behind-window", o.WriteBehind, "give a duration such as 100ms, or 0 for no delay")
 	}
+	o.Connections.validate(refuse)
 	o.Claims.validate(refuse)
 	o.Pools.validate(refuse)
 	o.Audit.validate(refuse)

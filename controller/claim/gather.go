@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -33,14 +34,14 @@ func (r *Reconciler) gather(ctx context.Context, claim *extensionsv1beta1.Sandbo
 		return nil, err
 	}
 	var controlled agentsv1beta1.SandboxList
-	err := r.client.List(ctx, &controlled, client.InNamespace(claim.Namespace), client.MatchingFields{relations.SandboxByClaim: string(claim.UID)}, lookup.Eventually)
+	err := r.client.List(ctx, &controlled, client.InNamespace(claim.Namespace), client.MatchingFields{relations.SandboxByClaim: string(claim.UID)}, lookup.Shared)
 	if err != nil {
 		return nil, fmt.Errorf("list the Sandboxes of the claim: %w", err)
 	}
 	for i := range controlled.Items {
 		s.owned[controlled.Items[i].Name] = &controlled.Items[i]
 	}
-	for _, name := range []string{claim.Status.SandboxStatus.Name, s.record.bound, claim.Name} {
+	for name := range sets.New(claim.Status.SandboxStatus.Name, s.record.bound, claim.Name).Delete("") {
 		if err := r.gatherNamed(ctx, s, name); err != nil {
 			return nil, err
 		}
@@ -51,9 +52,6 @@ func (r *Reconciler) gather(ctx context.Context, claim *extensionsv1beta1.Sandbo
 // gatherNamed looks at the Sandbox of a name, which may be newer than the list, or
 // gone.
 func (r *Reconciler) gatherNamed(ctx context.Context, s *scope, name string) error {
-	if name == "" {
-		return nil
-	}
 	sandbox, err := lookup.Object(ctx, r.client, s.claim.Namespace, name, &agentsv1beta1.Sandbox{})
 	if err != nil {
 		return err

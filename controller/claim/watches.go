@@ -259,7 +259,7 @@ func (r *Reconciler) templateEvents() handler.EventHandler {
 	wake := func(ctx context.Context, template client.Object, all bool, queue requests) {
 		var pools extensionsv1beta1.SandboxWarmPoolList
 		err := r.client.List(ctx, &pools, client.InNamespace(template.GetNamespace()),
-			client.MatchingFields{relations.PoolByTemplate: template.GetName()}, lookup.Eventually)
+			client.MatchingFields{relations.PoolByTemplate: template.GetName()}, lookup.Shared)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot find the pools of a template", "template", template.GetName())
 		}
@@ -282,7 +282,7 @@ func (r *Reconciler) templateEvents() handler.EventHandler {
 
 func (r *Reconciler) claimsOfPool(ctx context.Context, pool client.Object, all bool) []ctrl.Request {
 	var claims extensionsv1beta1.SandboxClaimList
-	err := r.client.List(ctx, &claims, client.InNamespace(pool.GetNamespace()), client.MatchingFields{relations.ClaimByPool: pool.GetName()}, lookup.Eventually)
+	err := r.client.List(ctx, &claims, client.InNamespace(pool.GetNamespace()), client.MatchingFields{relations.ClaimByPool: pool.GetName()}, lookup.Shared)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Cannot find the claims of a pool", "pool", pool.GetName())
 		return nil

@@ -79,28 +79,27 @@ func (k *Keeper) createOrMend(ctx context.Context, got, want *networkingv1.Netwo
 	if err := refuse(got); err != nil {
 		return nil, err
 	}
-	if !mend(got, want) {
+	if holds(got, want) {
 		return got, nil
 	}
-	return got, k.client.Update(ctx, got, k.owner)
+	mended := mend(got, want)
+	return mended, k.client.Update(ctx, mended, k.owner)
 }
 
-// mend makes a policy what it has to be and says whether that changed it. An owner
+// mend is what a policy has to become, made of what it is, which stays as it is. An owner
 // that was not asked for goes, since the policy would go with him.
-func mend(got, want *networkingv1.NetworkPolicy) bool {
-	if holds(got, want) {
-		return false
-	}
-	if got.Labels == nil {
-		got.Labels = map[string]string{}
+func mend(got, want *networkingv1.NetworkPolicy) *networkingv1.NetworkPolicy {
+	mended := got.DeepCopy()
+	if mended.Labels == nil {
+		mended.Labels = map[string]string{}
 	}
 	for _, key := range isolation.ChoiceLabels() {
-		delete(got.Labels, key)
+		delete(mended.Labels, key)
 	}
-	maps.Copy(got.Labels, want.Labels)
-	got.OwnerReferences = want.DeepCopy().OwnerReferences
-	got.Spec = *want.Spec.DeepCopy()
-	return true
+	maps.Copy(mended.Labels, want.Labels)
+	mended.OwnerReferences = want.DeepCopy().OwnerReferences
+	mended.Spec = *want.Spec.DeepCopy()
+	return mended
 }
 
 // holds says whether a policy is what it has to be. Every pass over a Sandbox asks, so
@@ -121,10 +120,10 @@ func holds(got, want *networkingv1.NetworkPolicy) bool {
 }
 
 // lookUp reads the policy in the place of the one that is wanted; nil, without an
-// error, when there is none.
+// error, when there is none. What it reads belongs to the cache and must not be changed.
 func lookUp(ctx context.Context, reader client.Reader, want *networkingv1.NetworkPolicy) (*networkingv1.NetworkPolicy, error) {
 	var got networkingv1.NetworkPolicy
-	err := reader.Get(ctx, client.ObjectKeyFromObject(want), &got)
+	err := reader.Get(ctx, client.ObjectKeyFromObject(want), &got, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -75,7 +75,7 @@ func (r *Namespaces) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	var found networkingv1.NetworkPolicyList
-	err = r.client.List(ctx, &found, client.InNamespace(request.Name), client.MatchingLabels{keys.ManagedBy: isolation.Manager}, lookup.Eventually)
+	err = r.client.List(ctx, &found, client.InNamespace(request.Name), client.MatchingLabels{keys.ManagedBy: isolation.Manager}, lookup.Shared)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("list NetworkPolicies: %w", err)
 	}

@@ -35,14 +35,17 @@ func TestMend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := isolation.Floor("team-a")
 			tc.edit(got)
-			annotations := got.Annotations
-			if changed := mend(got, isolation.Floor("team-a")); changed != tc.want {
-				t.Errorf("mend() = %t, want %t", changed, tc.want)
+			given := got.DeepCopy()
+			if held := holds(got, isolation.Floor("team-a")); held == tc.want {
+				t.Errorf("holds() = %t, want %t", held, !tc.want)
 			}
 			want := isolation.Floor("team-a")
-			want.Annotations = annotations
-			if diff := cmp.Diff(want, got); diff != "" {
+			want.Annotations = got.Annotations
+			if diff := cmp.Diff(want, mend(got, isolation.Floor("team-a"))); diff != "" {
 				t.Errorf("mended policy (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(given, got); diff != "" {
+				t.Errorf("what is the cache's has changed (-given +now):\n%s", diff)
 			}
 		})
 	}

@@ -80,10 +80,14 @@ func (k *Keeper) Follow(ctx context.Context, key types.NamespacedName, tierLabel
 
 func (k *Keeper) follow(ctx context.Context, key types.NamespacedName, wanted func(*networkingv1.NetworkPolicy) *networkingv1.NetworkPolicy) error {
 	got, err := k.held(ctx, key.Namespace, key.Name)
-	if err != nil || got == nil || !mend(got, wanted(got)) {
+	if err != nil || got == nil {
 		return err
 	}
-	if err := k.client.Update(ctx, got, k.owner); client.IgnoreNotFound(err) != nil {
+	want := wanted(got)
+	if holds(got, want) {
+		return nil
+	}
+	if err := k.client.Update(ctx, mend(got, want), k.owner); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("keep NetworkPolicy %q: %w", got.Name, err)
 	}
 	return nil

@@ -59,14 +59,16 @@ func (r *Reconciler) isolate(ctx context.Context, s *scope) error {
 		return userError{invalid}
 	}
 	s.choice = choice
-	for _, policy := range isolation.Policies(s.sandbox.Namespace, choice, platform) {
-		if err := r.policies.Shared(ctx, policy); err != nil {
-			return fmt.Errorf("no Pod is made before it is isolated: NetworkPolicy %q: %w", policy.Name, err)
-		}
-	}
+	policies := isolation.Policies(s.sandbox.Namespace, choice, platform)
 	if template != nil {
 		if err := r.policies.Template(ctx, template, choice, platform); err != nil {
 			return fmt.Errorf("no Pod is made before it is isolated: %w", err)
+		}
+		policies = policies[1:] // the first is the floor, which the other stands on
+	}
+	for _, policy := range policies {
+		if err := r.policies.Shared(ctx, policy); err != nil {
+			return fmt.Errorf("no Pod is made before it is isolated: NetworkPolicy %q: %w", policy.Name, err)
 		}
 	}
 	s.isolated = true

@@ -115,7 +115,7 @@ func (r *Reconciler) sandboxesOfClaim(ctx context.Context, object client.Object)
 func (r *Reconciler) sandboxesBy(ctx context.Context, index string, object client.Object) []ctrl.Request {
 	var sandboxes agentsv1beta1.SandboxList
 	err := r.client.List(ctx, &sandboxes, client.InNamespace(object.GetNamespace()),
-		client.MatchingFields{index: object.GetName()}, lookup.Eventually)
+		client.MatchingFields{index: object.GetName()}, lookup.Shared)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of an object", "index", index, "name", object.GetName())
 		return nil
@@ -127,7 +127,7 @@ func (r *Reconciler) sandboxesBy(ctx context.Context, index string, object clien
 func (r *Reconciler) sandboxesOfPolicy(ctx context.Context, object client.Object) []ctrl.Request {
 	var pods corev1.PodList
 	err := r.client.List(ctx, &pods, client.InNamespace(object.GetNamespace()), client.Limit(representatives),
-		client.MatchingFields{indexPodByPolicy: object.GetName()}, lookup.Eventually)
+		client.MatchingFields{indexPodByPolicy: object.GetName()}, lookup.Shared)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of an isolation policy", "networkPolicy", object.GetName())
 		return nil
@@ -144,7 +144,7 @@ func (r *Reconciler) sandboxesOfPolicy(ctx context.Context, object client.Object
 // sandboxesOfNamespace maps a namespace to all its Sandboxes.
 func (r *Reconciler) sandboxesOfNamespace(ctx context.Context, object client.Object) []ctrl.Request {
 	var sandboxes agentsv1beta1.SandboxList
-	if err := r.client.List(ctx, &sandboxes, client.InNamespace(object.GetName()), lookup.Eventually); err != nil {
+	if err := r.client.List(ctx, &sandboxes, client.InNamespace(object.GetName()), lookup.Shared); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot find the Sandboxes of a namespace", "namespace", object.GetName())
 		return nil
 	}

@@ -26,7 +26,7 @@ func (r *Reconciler) gatherExposed(ctx context.Context, s *scope) error {
 	}
 	var pods corev1.PodList
 	err := r.client.List(ctx, &pods, client.InNamespace(s.key.Namespace),
-		client.MatchingLabels{keys.SandboxTemplateRefHash: keys.NameHash(s.key.Name)}, lookup.Eventually)
+		client.MatchingLabels{keys.SandboxTemplateRefHash: keys.NameHash(s.key.Name)}, lookup.Shared)
 	if err != nil {
 		return fmt.Errorf("list the Pods of the template: %w", err)
 	}

@@ -18,7 +18,8 @@
 // # One Sandbox for one claim
 //
 // Two claims never get one Sandbox, because the write that takes it is locked by the
-// version that was seen to belong to the pool. One claim never gets two, because:
+// version that was seen to belong to the pool. One claim is told of one,
+// and gets no second by a process that leads, because:
 //
 //   - what this process tried for a claim is remembered (memory.go). A write whose
 //     outcome is unknown is repeated on the same object until it is known, by what the
@@ -29,6 +30,11 @@
 //     therefore delay a decision and never change it. For a claim to which nobody can
 //     have given anything, two reads of single objects say so; for any other, a list
 //     besides.
+//
+// No fence stands between that read and a write of an earlier leader that the apiserver has yet
+// to carry out, although its sender is gone: such a write may give a claim a second Sandbox. The
+// claim keeps the one that its status names, or else the best of the two, and the other, of which
+// nobody was told, is deleted once the cache shows it.
 //
 // # What a claim gets
 //

@@ -5,6 +5,7 @@ package template
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -17,6 +18,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/netpol"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/patch"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/tracing"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/waker"
 )
 
 // fieldOwner is the name under which the apiserver records this controller's writes.
@@ -55,6 +57,9 @@ type Reconciler struct {
 	clock    clock.PassiveClock
 	settings Settings
 	policies *netpol.Keeper
+	waker    waker.Waker
+	// counted are the times at which the users of templates were counted last, by their names.
+	counted sync.Map
 }
 
 // New makes a Reconciler. The client reads from a cache with the indexes of

@@ -18,7 +18,8 @@
 //
 // 2026-11-29: Who uses a template is counted a second after it changed, and many
 // changes within it at once: the numbers are for people, and a burst of claims must
-// not cost a write each.
+// not cost a write each. They are counted every five seconds at most, for as long as Sandboxes and
+// claims come and go; what else the status says is written at once.
 //
 // 2026-11-30: What others' policies open for an unmanaged template is told by the events of
 // those policies and of its Pods. Asking every half a minute left the status untrue for as

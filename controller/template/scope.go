@@ -88,7 +88,9 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*sco
 	if err != nil {
 		return nil, err
 	}
-	s.template = template
+	if s.template = template; template == nil {
+		r.counted.Delete(key)
+	}
 	s.tierLabel, err = lookup.TierLabel(ctx, r.client, r.live, key.Namespace)
 	if template == nil && errors.Is(err, lookup.ErrNoNamespace) {
 		return nil, nil
@@ -96,10 +98,28 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*sco
 	if err != nil {
 		return nil, err
 	}
-	if err := r.count(ctx, s); err != nil {
+	if err := r.gatherUsers(ctx, s); err != nil {
 		return nil, err
 	}
 	return s, r.gatherExposed(ctx, s)
+}
+
+// gatherUsers counts who uses the template, unless its status has the numbers of a moment ago.
+// A pass that comes once they are old enough counts then.
+func (r *Reconciler) gatherUsers(ctx context.Context, s *scope) error {
+	if s.gone() {
+		return r.count(ctx, s)
+	}
+	known, _ := r.counted.Load(s.key)
+	at, counted := known.(time.Time)
+	status := s.template.Status
+	if left := at.Add(countEvery).Sub(s.now); counted && left > 0 && status.ObservedGeneration != 0 {
+		s.sandboxes, s.pools, s.claims = status.Sandboxes, status.WarmPools, status.Claims
+		r.waker.After(s.key, left)
+		return nil
+	}
+	r.counted.Store(s.key, s.now)
+	return r.count(ctx, s)
 }
 
 // count counts who uses the template.

@@ -39,6 +39,8 @@ const (
 	firstRetry = 200 * time.Millisecond
 	// countAfter is how long after a change the users of a template are counted.
 	countAfter = time.Second
+	// countEvery is how often they are counted at most.
+	countEvery = 5 * time.Second
 )
 
 // SetupWithManager declares indexes and watches and registers the controller.
@@ -70,7 +72,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&extensionsv1beta1.SandboxWarmPool{}, later(templateOfPool)).
 		Watches(&extensionsv1beta1.SandboxClaim{}, later(r.templateOfClaim)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfNamespace), builder.WithPredicates(relations.TierChanged())).
-		WatchesRawSource(source.Channel(r.settings.Changed, handler.EnqueueRequestsFromMapFunc(r.everyTemplate)))
+		WatchesRawSource(source.Channel(r.settings.Changed, handler.EnqueueRequestsFromMapFunc(r.everyTemplate))).
+		WatchesRawSource(r.waker.Source())
 	if err := fairqueue.Complete(build, r, r.settings.ConcurrentWorkers, firstRetry); err != nil {
 		return fmt.Errorf("set up the template controller: %w", err)
 	}

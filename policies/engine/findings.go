@@ -133,19 +133,26 @@ func settle(findings []Finding) []Finding {
 // Listed are the findings of a decision as they are shown, logged and reported: a hundred at most, in which those that
 // are left out are counted.
 func Listed(findings []Finding) []Finding {
-	return bounded(findings, maxListed)
+	if len(findings) <= maxListed {
+		return findings
+	}
+	return bounded(slices.SortedFunc(slices.Values(findings), order), maxListed)
 }
 
-// bounded leaves out the findings above a number, and counts them for each enforcement: what refuses a request comes
-// first, so that a bound never drops it in favour of less; but one finding of each rule goes before the second of any.
+// bounded leaves out sorted findings above a number, in place, and counts them for each enforcement: what refuses a
+// request comes first, so that a bound never drops it in favour of less; but one finding of each rule goes before the
+// second of any.
 func bounded(findings []Finding, most int) []Finding {
 	if len(findings) <= most {
 		return findings
 	}
-	findings = slices.SortedFunc(slices.Values(findings), order)
-	counting := func(f Finding) bool { return f.Omits > 0 }
-	counts := slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return !counting(f) })
-	findings = slices.DeleteFunc(findings, counting)
+	var counts []Finding // of those that are left out already
+	findings = slices.DeleteFunc(findings, func(f Finding) bool {
+		if f.Omits > 0 {
+			counts = append(counts, f)
+		}
+		return f.Omits > 0
+	})
 	firstOfEachRule(findings)
 	findings = append(findings, counts...)
 	// What refuses is not mixed with what does not.

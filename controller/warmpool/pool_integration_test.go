@@ -251,6 +251,37 @@ func TestAMemberThatItsUserGivesAnEndIsReplaced(t *testing.T) {
 	})
 }
 
+// What waits in a pool runs its template, and ends with its tier like all that runs there.
+func TestAMemberThatItsTierEndsIsReplaced(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t, func(e *environment) {
+		e.settings.Current = func() *config.Platform {
+			platform := apiserver.Platform()
+			tier := platform.Tiers["standard"]
+			tier.MaxLifetime = metav1.Duration{Duration: 5 * time.Second}
+			platform.Tiers["standard"] = tier
+			return platform
+		}
+	})
+	e.Create(makeTemplate(), makePool(1))
+	var first agentsv1beta1.Sandbox
+	e.Eventually("the pool has a member", func() error {
+		now := e.members()
+		if len(now) != 1 {
+			return fmt.Errorf("there are %d", len(now))
+		}
+		first = now[0]
+		return nil
+	})
+	e.Clock.Jump(e.settings.ReadinessGrace) // before that nothing is replaced that was Ready
+	e.Eventually("another has its place", func() error {
+		if now := e.members(); len(now) != 1 || now[0].UID == first.UID {
+			return fmt.Errorf("there are %d", len(now))
+		}
+		return nil
+	})
+}
+
 func TestStrategies(t *testing.T) {
 	t.Parallel()
 	newImage := func(template *extensionsv1beta1.SandboxTemplate) {

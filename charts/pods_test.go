@@ -4,6 +4,7 @@
 package charts_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -85,19 +86,43 @@ func TestPodsAreRestricted(t *testing.T) {
 
 func checkContext(t *testing.T, p pod) {
 	t.Helper()
-	context, container := p.spec.SecurityContext, p.spec.Containers[0].SecurityContext
-	if context.RunAsUser != nil || context.RunAsGroup != nil || context.FSGroup != nil || container.RunAsUser != nil {
-		t.Errorf("%s: fixes an id, which OpenShift refuses", p.owner)
+	for _, c := range p.spec.Containers {
+		context, container := p.spec.SecurityContext, c.SecurityContext
+		if context.RunAsUser != nil || context.RunAsGroup != nil || context.FSGroup != nil || container.RunAsUser != nil {
+			t.Errorf("%s: %s fixes an id, which OpenShift refuses", p.owner, c.Name)
+		}
+		if container.ReadOnlyRootFilesystem == nil || !*container.ReadOnlyRootFilesystem {
+			t.Errorf("%s: the root file system of %s can be written", p.owner, c.Name)
+		}
+		resources := c.Resources
+		if resources.Requests.Cpu().IsZero() || resources.Requests.Memory().IsZero() || resources.Limits.Memory().IsZero() {
+			t.Errorf("%s: the resources of %s are incomplete: %+v", p.owner, c.Name, resources)
+		}
+		if !resources.Limits.Cpu().IsZero() {
+			t.Errorf("%s: a CPU limit of %s throttles admission", p.owner, c.Name)
+		}
 	}
-	if container.ReadOnlyRootFilesystem == nil || !*container.ReadOnlyRootFilesystem {
-		t.Errorf("%s: its root file system can be written", p.owner)
-	}
-	resources := p.spec.Containers[0].Resources
-	if resources.Requests.Cpu().IsZero() || resources.Requests.Memory().IsZero() || resources.Limits.Memory().IsZero() {
-		t.Errorf("%s: its resources are incomplete: %+v", p.owner, resources)
-	}
-	if !resources.Limits.Cpu().IsZero() {
-		t.Errorf("%s: a CPU limit throttles admission", p.owner)
+}
+
+// The webhook and the keeper of its socket meet in a folder of the Pod, which goes with the keeper.
+func TestTheKeeperOfTheSocketIsWhereTheWebhookLooks(t *testing.T) {
+	const where = "/var/run/agent-sandbox/socket"
+	for enabled, want := range map[bool][]string{true: {"webhook", "socket"}, false: {"webhook"}} {
+		r := render(t, install{set: []string{fmt.Sprintf("webhook.socketKeeper.enabled=%t", enabled)}})
+		spec := named[*appsv1.Deployment](t, r, "agent-sandbox-webhook").Spec.Template.Spec
+		shared := slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "socket" && v.EmptyDir != nil })
+		var got []string
+		for _, c := range spec.Containers {
+			got = append(got, c.Name)
+			flags := slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasSuffix(arg, "="+where+"/keeper") })
+			mount := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "socket" && m.MountPath == where })
+			if flags != enabled || mount != enabled || shared != enabled {
+				t.Errorf("enabled %t: container %s has the path: %t, and the folder: %t; the Pod has it: %t", enabled, c.Name, flags, mount, shared)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("enabled %t: containers (-want +got):\n%s", enabled, diff)
+		}
 	}
 }
 

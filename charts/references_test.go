@@ -228,7 +228,7 @@ func TestFlagsNameTheObjects(t *testing.T) {
 		},
 		"q7-blue-webhook": {
 			"--config=/etc/agent-sandbox/platform.yaml", "--namespace=$(POD_NAMESPACE)", "--port=9443",
-			"--cert-dir=/var/run/agent-sandbox/certs", "--certificates=self", "--certificate-secret=" + secret,
+			"--socket-keeper=/var/run/agent-sandbox/socket/keeper", "--cert-dir=/var/run/agent-sandbox/certs", "--certificates=self", "--certificate-secret=" + secret,
 			"--service-name=" + service, "--mutating-webhook-name=" + mutating, "--validating-webhook-name=" + validating,
 			"--controller-users=system:serviceaccount:tools-west:q7-blue-controller", "--drain-delay=5s",
 			"--metrics-bind-address=:8080", "--health-probe-bind-address=:8081",

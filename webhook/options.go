@@ -25,6 +25,9 @@ type Options struct {
 	Namespace string
 	// Port is where admission requests are served.
 	Port int
+	// SocketKeeper is the path of the Unix socket of a process that keeps the one on Port
+	// open while this process is away; empty for none.
+	SocketKeeper string
 	// CertDir is where the serving certificate of cert-manager is mounted.
 	CertDir string
 	// Certificates is the provider of the serving certificate.
@@ -59,6 +62,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.Config, "config", "/etc/agent-sandbox/platform.yaml", "Path of the platform configuration.")
 	flags.StringVar(&o.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "Namespace of the release; by default that of the Pod, from POD_NAMESPACE.")
 	flags.IntVar(&o.Port, "port", 9443, "Port on which admission requests are served.")
+	flags.StringVar(&o.SocketKeeper, "socket-keeper", "", "Path of the Unix socket of agent-sandbox-socket, which keeps the port open while this process is away; empty for none.")
 	flags.StringVar(&o.CertDir, "cert-dir", "/tmp/serving-certs", "Directory where the Secret of the serving certificate is mounted, with --certificates=cert-manager.")
 	flags.StringVar(&o.Certificates, "certificates", certs.ProviderSelf, "Who provides the serving certificate: self or cert-manager.")
 	flags.StringVar(&o.CertificateSecret, "certificate-secret", "agent-sandbox-webhook-cert", "Name of the Secret of the serving certificate.")

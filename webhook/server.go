@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
@@ -62,7 +61,7 @@ func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manag
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsBindAddress},
 		HealthProbeBindAddress: o.HealthProbeBindAddress,
-		WebhookServer:          ctrlwebhook.NewServer(ctrlwebhook.Options{Port: o.Port, CertDir: o.CertDir, TLSOpts: source.TLSOptions()}),
+		WebhookServer:          newListening(&o, source.TLSOptions()),
 		Client:                 client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Cache: cache.Options{
 			DefaultTransform: trim,

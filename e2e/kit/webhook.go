@@ -10,11 +10,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,22 +74,46 @@ func (c *Cluster) WebhookPods(ctx context.Context, t *testing.T) []corev1.Pod {
 	return pods.Items
 }
 
-// Kill ends the process of a Pod's container at once, by SIGKILL. It works on a node
-// that is this machine.
-func Kill(t *testing.T, pod *corev1.Pod) {
+// Commands of the webhook's Pods.
+const (
+	WebhookCommand = "/agent-sandbox-webhook"
+	SocketCommand  = "/agent-sandbox-socket"
+)
+
+// Kill ends the process of a Pod that runs a command, by SIGKILL, and waits until it has let go
+// of what it had. It works on a node that is this machine.
+func Kill(t *testing.T, pod *corev1.Pod, command string) {
 	t.Helper()
 	processes, err := processesOf(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(processes) == 0 {
-		t.Fatalf("Pod %s has no process on this machine: run this story where the node is", pod.Name)
+	i := slices.IndexFunc(processes, func(id int) bool { return commandOf(id) == command })
+	if i < 0 {
+		t.Fatalf("no process of %s in Pod %s on this machine, only %v: run this story where the node is", command, pod.Name, processes)
 	}
-	for _, id := range processes {
-		if err := syscall.Kill(id, syscall.SIGKILL); err != nil {
-			t.Fatalf("kill process %d of Pod %s: %v", id, pod.Name, err)
-		}
+	handle, err := unix.PidfdOpen(processes[i], 0)
+	if err != nil {
+		t.Fatalf("get hold of process %d of Pod %s: %v", processes[i], pod.Name, err)
 	}
+	defer func() { _ = unix.Close(handle) }() // the process is gone
+	if err := unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0); err != nil {
+		t.Fatalf("kill process %d of Pod %s: %v", processes[i], pod.Name, err)
+	}
+	ended := []unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}} //nolint:gosec // Descriptors are small.
+	if n, err := unix.Poll(ended, int(patience.Milliseconds())); n != 1 {
+		t.Fatalf("process %d of Pod %s does not end: %v", processes[i], pod.Name, err)
+	}
+}
+
+// commandOf is the program that a process runs.
+func commandOf(id int) string {
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(id), "cmdline"))
+	if err != nil {
+		return ""
+	}
+	command, _, _ := strings.Cut(string(line), "\x00")
+	return command
 }
 
 // Gone says which processes a Pod's containers still have, or nil.

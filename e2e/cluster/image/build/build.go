@@ -28,6 +28,14 @@ func Programs() []string {
 	return []string{"agent-sandbox-controller", "agent-sandbox-webhook"}
 }
 
+// Companions returns the commands that the image of a program holds beside it.
+func Companions(program string) []string {
+	if program == "agent-sandbox-webhook" {
+		return []string{"agent-sandbox-socket"}
+	}
+	return nil
+}
+
 // Builder makes images from the sources below Root.
 type Builder struct {
 	// Root is the folder of the main module.
@@ -37,12 +45,16 @@ type Builder struct {
 }
 
 // Product makes the image of one of [Programs]: a static binary at /NAME that
-// runs as 65532:65532 and knows its version.
+// runs as 65532:65532 and knows its version, and beside it its [Companions].
 func (b Builder) Product(ctx context.Context, name, version, arch string) (v1.Image, error) {
 	if !tag.MatchString(version) {
 		return nil, fmt.Errorf("version %q cannot be the tag of an image; name one of letters, digits, '.', '_' and '-' with -version", version)
 	}
-	return b.image(ctx, program{dir: b.Root, pkg: "./cmd/" + name, arch: arch, version: version}, image.Spec{
+	files := map[string]program{}
+	for _, command := range append([]string{name}, Companions(name)...) {
+		files["/"+command] = program{dir: b.Root, pkg: "./cmd/" + command, arch: arch, version: version}
+	}
+	return b.image(ctx, files, arch, image.Spec{
 		Entrypoint: []string{"/" + name},
 		User:       fmt.Sprintf("%d:%d", image.NonRoot, image.NonRoot),
 		WorkingDir: "/",
@@ -56,7 +68,8 @@ func (b Builder) Product(ctx context.Context, name, version, arch string) (v1.Im
 // Probe makes the image of the network probe: /bin/probe, which sleeps unless
 // told otherwise.
 func (b Builder) Probe(ctx context.Context, arch string) (v1.Image, error) {
-	return b.image(ctx, program{dir: filepath.Join(b.Root, "e2e", "cluster"), pkg: "./probe", arch: arch}, image.Spec{
+	files := map[string]program{"/bin/probe": {dir: filepath.Join(b.Root, "e2e", "cluster"), pkg: "./probe", arch: arch}}
+	return b.image(ctx, files, arch, image.Spec{
 		Entrypoint: []string{"/bin/probe"},
 		Cmd:        []string{"sleep"},
 		Env:        []string{"PATH=/bin"},
@@ -64,18 +77,21 @@ func (b Builder) Probe(ctx context.Context, arch string) (v1.Image, error) {
 	})
 }
 
-// image compiles p into the image's entry point.
-func (b Builder) image(ctx context.Context, p program, spec image.Spec) (v1.Image, error) {
+// image compiles the programs into the files that they are to be in the image.
+func (b Builder) image(ctx context.Context, files map[string]program, arch string, spec image.Spec) (v1.Image, error) {
 	dir, err := os.MkdirTemp("", "agent-sandbox-image-")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for the binary: %w", err)
+		return nil, fmt.Errorf("make a folder for the binaries: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // A leftover harms nothing.
-	binary := filepath.Join(dir, filepath.Base(p.pkg))
-	if err := p.compile(ctx, binary); err != nil {
-		return nil, err
+	spec.Files = map[string]string{}
+	for file, p := range files {
+		binary := filepath.Join(dir, filepath.Base(file))
+		if err := p.compile(ctx, binary); err != nil {
+			return nil, err
+		}
+		spec.Files[file] = binary
 	}
-	spec.Files = map[string]string{spec.Entrypoint[0]: binary}
-	spec.Architecture, spec.Created = p.arch, b.Created
+	spec.Architecture, spec.Created = arch, b.Created
 	return image.FromBinaries(spec)
 }

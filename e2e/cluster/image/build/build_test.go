@@ -33,8 +33,10 @@ func sources(t *testing.T) string {
 	writeFile(t, filepath.Join(root, "component-base", "go.mod"), "module k8s.io/component-base\n\ngo 1.26\n")
 	writeFile(t, filepath.Join(root, "component-base", "version", "version.go"),
 		"package version\n\nvar gitVersion = \"none\"\n\nfunc Get() string { return gitVersion }\n")
-	writeFile(t, filepath.Join(root, "cmd", webhook, "main.go"),
-		"package main\n\nimport (\n\t\"os\"\n\n\t\"k8s.io/component-base/version\"\n)\n\nfunc main() { os.Stdout.WriteString(version.Get()) }\n")
+	for _, command := range append([]string{webhook}, build.Companions(webhook)...) {
+		writeFile(t, filepath.Join(root, "cmd", command, "main.go"),
+			"package main\n\nimport (\n\t\"os\"\n\n\t\"k8s.io/component-base/version\"\n)\n\nfunc main() { os.Stdout.WriteString(version.Get()) }\n")
+	}
 	return root
 }
 
@@ -134,9 +136,11 @@ func TestAProductImageRunsItsProgramAsNonRoot(t *testing.T) {
 	if diff := cmp.Diff(want, got.Config); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
-	out, err := exec.CommandContext(t.Context(), extract(t, img, "/"+webhook)).Output()
-	if err != nil || string(out) != "v1.2.3" {
-		t.Errorf("the program in the image prints %q (%v), want its version v1.2.3", out, err)
+	for _, command := range []string{webhook, "agent-sandbox-socket"} {
+		out, err := exec.CommandContext(t.Context(), extract(t, img, "/"+command)).Output()
+		if err != nil || string(out) != "v1.2.3" {
+			t.Errorf("%s in the image prints %q (%v), want its version v1.2.3", command, out, err)
+		}
 	}
 }
 

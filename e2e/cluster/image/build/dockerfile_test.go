@@ -38,10 +38,11 @@ func TestTheDockerfileMakesTheSameImages(t *testing.T) {
 	}
 	for _, name := range build.Programs() {
 		got := stage(t, string(dockerfile), "FROM base AS "+name)
-		want := []string{
-			"COPY --from=build /out/" + name + " /" + name,
-			`ENTRYPOINT ["/` + name + `"]`,
+		var want []string
+		for _, command := range append([]string{name}, build.Companions(name)...) {
+			want = append(want, "COPY --from=build /out/"+command+" /"+command)
 		}
+		want = append(want, `ENTRYPOINT ["/`+name+`"]`)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

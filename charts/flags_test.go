@@ -19,7 +19,10 @@ import (
 
 // A flag that a program does not know stops it at its start.
 func TestProgramsKnowTheirFlags(t *testing.T) {
-	for _, set := range [][]string{nil, everything, {"metrics.enabled=false", "controller.extensions=true"}} {
+	for _, set := range [][]string{
+		nil, everything, {"metrics.enabled=false"}, {"controller.extensions=false"},
+		{"audit.interval=1m"}, {"audit.interval=0s"}, {"audit.interval=30s", "audit.enabled=false"},
+	} {
 		in := elsewhere
 		in.set = set
 		r := render(t, in)

@@ -22,7 +22,7 @@ func TestTheControllerSendsTracesWhereTheValuesSay(t *testing.T) {
 	}{
 		"nowhere by default": {"", 0},
 		"to a port":          {"http://collector.tracing:14317", 14317},
-		"to the usual port":  {"https://collector.tracing", 4317},
+		"to a port by TLS":   {"https://collector.tracing:443/", 443},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -52,5 +52,8 @@ func TestTheControllerSendsTracesWhereTheValuesSay(t *testing.T) {
 			}
 		})
 	}
-	wantFailure(t, install{set: []string{"tracing.endpoint=collector:4317"}}, "/tracing/endpoint", "collector:4317")
+	// Without a port the exporter dials that of the scheme, which nobody reads as one to open.
+	for _, refused := range []string{"collector:4317", "https://collector.tracing", "http://collector.tracing/"} {
+		wantFailure(t, install{set: []string{"tracing.endpoint=" + refused}}, "/tracing/endpoint", refused)
+	}
 }

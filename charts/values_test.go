@@ -89,9 +89,13 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"a router without labels":         {set: []string{"platform.router.podLabels=null"}, want: []string{"router"}},
 		"monitors without their kind":     {set: []string{"metrics.serviceMonitor.enabled=true"}, want: []string{"ServiceMonitor", "metrics.serviceMonitor.force"}},
 		"alerts without their kind":       {set: []string{"metrics.prometheusRule.enabled=true"}, want: []string{"PrometheusRule", "metrics.prometheusRule.force"}},
+		"a log in a file":                 {set: []string{"webhook.decisionLog.destination=/var/log/decisions"}, want: []string{"/webhook/decisionLog/destination"}},
 		"a log that is neither":           {set: []string{"webhook.decisionLog.destination=stderr"}, want: []string{"/webhook/decisionLog/destination", "stderr"}},
 		"a sample above all":              {set: []string{"webhook.decisionLog.sample=2"}, want: []string{"/webhook/decisionLog/sample"}},
 		"an override without a name":      {set: []string{"policies.overrides[0].rules.dra.enforcement=Warn"}, want: []string{"/policies/overrides/0", "name"}},
+		"more resolvers than a Pod takes": {set: []string{"platform.egressProfiles.none.nameservers={10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4}"}, want: []string{"/platform/egressProfiles/none/nameservers"}},
+		"an audit without a pause":        {set: []string{"audit.interval=59s"}, want: []string{"audit.interval is 59s", "1m"}},
+		"an audit a few times a second":   {set: []string{"audit.interval=100ms"}, want: []string{"audit.interval is 100ms"}},
 		"an exemption without an end":     {set: []string{"policies.exemptions[0].rule=dra"}, want: []string{"/policies/exemptions/0", "expires"}},
 		"a drain that cuts off requests":  {set: []string{"webhook.drainSeconds=26"}, want: []string{"webhook.drainSeconds is 26 and webhook.timeoutSeconds 5", "30"}},
 		"a timeout that does":             {set: []string{"webhook.timeoutSeconds=26"}, want: []string{"webhook.timeoutSeconds 26"}},
@@ -110,6 +114,16 @@ func TestValuesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wantFailure(t, install{set: tc.set, setString: tc.setString}, tc.want...)
 		})
+	}
+}
+
+// An empty map cannot be written as an argument.
+func TestAnOverrideOfNoRuleIsRefused(t *testing.T) {
+	_, err := install{}.tryValues(map[string]any{"policies": map[string]any{"overrides": []any{map[string]any{
+		"name": "a", "namespaceSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "rules": map[string]any{},
+	}}}})
+	if err == nil || !strings.Contains(err.Error(), "/policies/overrides/0/rules") {
+		t.Errorf("rendered, or failed with %v", err)
 	}
 }
 
@@ -150,6 +164,17 @@ func TestAsASubchart(t *testing.T) {
 	}
 }
 
+// A draft-07 schema that refers to another is that one alone: what stands beside is ignored.
+func TestNothingStandsBesideAReference(t *testing.T) {
+	eachSchema(t, func(file string, schema map[string]any) {
+		walkSchema("", schema, func(path string, node map[string]any) {
+			if reference, is := node["$ref"].(string); is && len(node) > 1 {
+				t.Errorf("%s: %s has more than its reference to %s", file, path, reference)
+			}
+		})
+	})
+}
+
 // Every object of the schema that has fixed properties is closed; only the ones below
 // are maps on purpose, or are Kubernetes' own and judged by the apiserver.
 func TestTheSchemaIsClosed(t *testing.T) {
@@ -158,6 +183,19 @@ func TestTheSchemaIsClosed(t *testing.T) {
 		"/properties/crds/global": true,
 		"/definitions/someLabels": true,
 	}
+	eachSchema(t, func(file string, schema map[string]any) {
+		walkSchema("", schema, func(path string, node map[string]any) {
+			_, fixed := node["properties"]
+			_, closed := node["additionalProperties"]
+			if fixed && !closed && !open[path] {
+				t.Errorf("%s: %s takes keys that nobody knows", file, or(path, "the top"))
+			}
+		})
+	})
+}
+
+func eachSchema(t *testing.T, visit func(file string, schema map[string]any)) {
+	t.Helper()
 	for _, file := range []string{"values.schema.json", "charts/crds/values.schema.json"} {
 		data, err := os.ReadFile(filepath.Join(chartDir, file))
 		if err != nil {
@@ -167,13 +205,7 @@ func TestTheSchemaIsClosed(t *testing.T) {
 		if err := json.Unmarshal(data, &schema); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		walkSchema("", schema, func(path string, node map[string]any) {
-			_, fixed := node["properties"]
-			_, closed := node["additionalProperties"]
-			if fixed && !closed && !open[path] {
-				t.Errorf("%s: %s takes keys that nobody knows", file, or(path, "the top"))
-			}
-		})
+		visit(file, schema)
 	}
 }
 

@@ -4,6 +4,7 @@
 package charts_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -97,6 +98,24 @@ func TestEveryDefaultedFieldIsRendered(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The apiserver takes 64 conditions of a webhook; the schema leaves to others what is not used.
+func TestAsManyConditionsAsTheApiserverTakes(t *testing.T) {
+	const most = 64
+	h := webhooks(t, render(t, install{}))
+	ours := max(len(h.mutate.MatchConditions), len(h.validate.MatchConditions))
+	with := func(more int) install {
+		var in install
+		for i := range more {
+			in.setString = append(in.setString, fmt.Sprintf("webhook.matchConditions[%[1]d].name=c%[1]d,webhook.matchConditions[%[1]d].expression=true", i))
+		}
+		return in
+	}
+	if got := len(webhooks(t, render(t, with(most-ours))).validate.MatchConditions); got != most {
+		t.Errorf("%d conditions, want %d", got, most)
+	}
+	wantFailure(t, with(most-ours+1), "/webhook/matchConditions")
 }
 
 func TestWebhooksMatchOnlyWhatIsOurs(t *testing.T) {

@@ -82,14 +82,18 @@ func TestProductionSurvivesANode(t *testing.T) {
 }
 
 func TestNotesWarn(t *testing.T) {
+	const open = "webhook.validating.failurePolicy=Ignore"
 	cases := map[string]struct {
 		set  []string
 		want string
 	}{
-		"of a single webhook":       {nil, "set webhook.replicas to 2 or more"},
-		"of an open failure policy": {[]string{"webhook.validating.failurePolicy=Ignore"}, "webhook.validating.failurePolicy is Ignore"},
-		"of unknown ranges":         {nil, "platform.cluster.cidrs is empty"},
-		"of definitions that go":    {[]string{"crds.install=true", "crds.keep=false"}, "deletes every Sandbox"},
+		"of a single webhook":              {nil, "set webhook.replicas to 2 or more"},
+		"of a webhook that scales to one":  {[]string{"webhook.autoscaling.enabled=true", "webhook.autoscaling.minReplicas=1"}, "set webhook.autoscaling.minReplicas to 2 or more"},
+		"of an open failure policy":        {[]string{open}, "is Ignore. While the webhook is away, the apiserver holds the rules of the backstop"},
+		"of one without a backstop":        {[]string{open, "backstop.enabled=false"}, "only the floor that the controller checks holds"},
+		"of one whose backstop only warns": {[]string{open, "backstop.validationActions={Warn}"}, "only the floor that the controller checks holds"},
+		"of unknown ranges":                {nil, "platform.cluster.cidrs is empty"},
+		"of definitions that go":           {[]string{"crds.install=true", "crds.keep=false"}, "deletes every Sandbox"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -31,6 +32,8 @@ const (
 	idle = 90 * time.Second
 	// timeToAsk is how long a client may take to send the headers of a request.
 	timeToAsk = 32 * time.Second
+	// again is how often a server that is to start asks whether requests can be judged.
+	again = 20 * time.Millisecond
 )
 
 // listening is the webhook server of controller-runtime on a socket that may be older than
@@ -42,6 +45,8 @@ type listening struct {
 	keeper  string
 	certDir string
 	tls     []func(*tls.Config)
+	// judges says whether requests can be judged yet.
+	judges  func() bool
 	started atomic.Bool
 }
 
@@ -49,10 +54,12 @@ func newListening(o *Options, tlsOptions []func(*tls.Config)) *listening {
 	return &listening{
 		Server:  ctrlwebhook.NewServer(ctrlwebhook.Options{}),
 		address: net.JoinHostPort("", strconv.Itoa(o.Port)), keeper: o.SocketKeeper, certDir: o.CertDir, tls: tlsOptions,
+		judges: func() bool { return true },
 	}
 }
 
-// Start serves until ctx ends and what is under way is answered.
+// Start serves until ctx ends and what is under way is answered. Connections that wait at a
+// socket which was kept wait on until their requests can be judged.
 func (l *listening) Start(ctx context.Context) error {
 	config, err := l.tlsConfig(ctx)
 	if err != nil {
@@ -73,6 +80,9 @@ func (l *listening) Start(ctx context.Context) error {
 		defer cancel()
 		answered <- server.Shutdown(last)
 	}()
+	if err := wait.PollUntilContextCancel(ctx, again, true, func(context.Context) (bool, error) { return l.serves(config), nil }); err != nil {
+		return listener.Close() // told to stop before
+	}
 	l.started.Store(true)
 	if err := server.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve on %s: %w", l.address, err)
@@ -81,6 +91,12 @@ func (l *listening) Start(ctx context.Context) error {
 		return fmt.Errorf("answer what is under way: %w", err)
 	}
 	return nil
+}
+
+// serves says whether there is a certificate to show, and something to judge by.
+func (l *listening) serves(config *tls.Config) bool {
+	certificate, err := config.GetCertificate(&tls.ClientHelloInfo{})
+	return err == nil && certificate != nil && l.judges()
 }
 
 func (l *listening) listen(ctx context.Context) (net.Listener, error) {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,9 +68,15 @@ func TestARequestWaitsForTheNextServer(t *testing.T) {
 		answer, _ := ask()
 		waiting <- answer
 	}()
-	start(t, newListening(&o, options), "second")
+	second := newListening(&o, options)
+	var asked atomic.Int64
+	second.judges = func() bool { return asked.Add(1) > 3 }
+	start(t, second, "second")
 	if answer := <-waiting; answer != "second" {
 		t.Errorf("who asked meanwhile hears %q", answer)
+	}
+	if n := asked.Load(); n != 4 {
+		t.Errorf("the server asks %d times whether it can judge, want until it can", n)
 	}
 }
 

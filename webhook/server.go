@@ -43,25 +43,26 @@ func Run(ctx context.Context, restConfig *rest.Config, o Options) error {
 	}
 	c := clock.RealClock{}
 	source := certs.NewSource(o.certificate(), c)
-	mgr, err := newManager(restConfig, o, source)
+	serving := newListening(&o, source.TLSOptions())
+	mgr, err := newManager(restConfig, o, source, serving)
 	if err != nil {
 		return err
 	}
-	s := &server{o: o, mgr: mgr, clock: c, platform: platform, drain: drain{clock: c, delay: o.DrainDelay}}
+	s := &server{o: o, mgr: mgr, serving: serving, clock: c, platform: platform, drain: drain{clock: c, delay: o.DrainDelay}}
 	if err := s.wire(ctx, source); err != nil {
 		return err
 	}
 	return mgr.Start(s.drain.late(ctx))
 }
 
-func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manager.Manager, error) {
+func newManager(restConfig *rest.Config, o Options, source *certs.Source, serving *listening) (manager.Manager, error) {
 	watched := map[client.Object]cache.ByObject{sandboxMetadata(): {Transform: trimToName}, &corev1.Node{}: {Transform: trimNode}}
 	maps.Copy(watched, source.Watched())
 	maps.Copy(watched, policysource.CacheByObject(o.Namespace))
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsBindAddress},
 		HealthProbeBindAddress: o.HealthProbeBindAddress,
-		WebhookServer:          newListening(&o, source.TLSOptions()),
+		WebhookServer:          serving,
 		Client:                 client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Cache: cache.Options{
 			DefaultTransform: trim,
@@ -78,6 +79,7 @@ func newManager(restConfig *rest.Config, o Options, source *certs.Source) (manag
 type server struct {
 	o        Options
 	mgr      manager.Manager
+	serving  *listening
 	clock    clock.WithTicker
 	platform *config.Platform
 	synced   atomic.Bool
@@ -203,8 +205,9 @@ func (s *server) watchAndProbe(ctx context.Context, rules *engine.Engine, trust 
 		"policies":    policiesLoaded(rules),
 		"caches":      s.cachesSynced,
 		"certificate": trust.Ready,
-		"server":      s.mgr.GetWebhookServer().StartedChecker(),
+		"server":      s.serving.StartedChecker(),
 	}
+	s.serving.judges = func() bool { return rules.Ready() && s.synced.Load() }
 	for name, check := range ready {
 		if err := s.mgr.AddReadyzCheck(name, outspoken(name, check)); err != nil {
 			return fmt.Errorf("add readiness check %s: %w", name, err)

@@ -16,9 +16,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/e2e/apiserver"
 )
@@ -101,18 +99,15 @@ func (a *author) answers(labels, want string) {
 	}
 }
 
-// configure says what the rule does, in the ConfigMap of the rule.
-func (a *author) configure(enforcement string) {
+// configure applies the rule with a configuration, by the README's command, which it returns.
+func (a *author) configure(configuration string) string {
 	a.Helper()
-	key := client.ObjectKey{Namespace: defaultNamespace, Name: "acme-policies"}
-	var source corev1.ConfigMap
-	if err := a.Get(a.Context(), key, &source); err != nil {
-		a.Fatal(err)
+	apply := a.block("(?s)```sh\n(kubectl create configmap [^\n]* --from-file=policy.yaml .*?)```")
+	a.write("policy.yaml", configuration)
+	if output, err := a.shell(a.Context(), apply); err != nil {
+		a.Fatalf("the rule is not configured: %v\n%s", err, output)
 	}
-	source.Data["policy.yaml"] = "rules: {team-label: {enforcement: " + enforcement + ", parameters: {teams: [red]}}}\n"
-	if err := a.Update(a.Context(), &source); err != nil {
-		a.Fatal(err)
-	}
+	return apply
 }
 
 // firstRule goes the way of the README: a rule is applied, recorded, told, enforced, broken and taken away.
@@ -124,16 +119,23 @@ func (s served) firstRule(t *testing.T) {
 		t.Fatalf("the rule is not applied: %v\n%s", err, output)
 	}
 	a.answers("", "allowed")
-	a.configure("Warn")
+	warns := a.block("(?s)```yaml\n(rules:.*?)```")
+	a.configure(warns)
 	a.answers("", "warned")
-	a.configure("Deny")
+	apply = a.configure(strings.Replace(warns, "Warn", "Deny", 1))
 	a.answers("", "refused")
-	a.answers("team: blue", "refused")
+	a.answers("team: green", "refused")
 	a.answers("team: red", "allowed")
 
 	a.write("team-label.rego", strings.Replace(rule, "values.string_at", "values.text_at", 1))
 	if output, err := a.shell(t.Context(), apply); err == nil || !strings.Contains(output, "team-label.rego") {
 		t.Errorf("a rule that does not load is applied: %v\n%s", err, output)
+	}
+	a.write("team-label.rego", rule)
+	// Rules of the library are for the chart's values.
+	a.write("policy.yaml", "rules: {registry-allowed: {enforcement: Warn, parameters: {registries: [registry.example.com]}}}\n")
+	if output, err := a.shell(t.Context(), apply); err == nil || !strings.Contains(output, "registry-allowed") {
+		t.Errorf("a rule is configured twice: %v\n%s", err, output)
 	}
 	a.answers("team: red", "allowed")
 	a.answers("", "refused")

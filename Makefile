@@ -51,9 +51,10 @@ help: ## Explain every target
 .PHONY: up
 up: $(BIN)/helm $(CLUSTER) $(IMAGE) ## A real Kubernetes with the bundle installed; with KUBECONFIG set, installs into that cluster
 	@$(if $(OWN_CLUSTER),$(CLUSTER) up,$(if $(IMAGE_REGISTRY),true,echo "make up: KUBECONFIG is set, so the images must go to a registry: set IMAGE_REGISTRY=host/prefix" >&2; exit 1))
-	@$(if $(OWN_CLUSTER),$(MAKE) load,$(IMAGE) push -registry $(IMAGE_REGISTRY) -version $(VERSION))
+	@$(if $(OWN_CLUSTER),$(MAKE) load,$(MAKE) push)
 	@$(MAKE) install
 	@echo; echo "Try next:"; echo "  export KUBECONFIG=$(KUBECONFIG_PATH)"; \
+	 $(if $(OWN_CLUSTER),echo "  alias kubectl=$(KUBECTL)";) \
 	 echo "  kubectl get pods -n $(NAMESPACE)"; \
 	 echo "  kubectl explain sandbox.spec"; \
 	 echo "  make e2e     # the users' stories on this cluster"
@@ -80,6 +81,10 @@ kubeconfig: $(CLUSTER) ## Print the path of the cluster's kubeconfig
 images: $(IMAGE) ## Build the container images as archives in .build/images
 	@mkdir -p $(BUILD)/images
 	@$(IMAGE) build -version $(VERSION) -out $(CURDIR)/$(BUILD)/images
+
+.PHONY: push
+push: $(IMAGE) ## Build the images and push them to the registry IMAGE_REGISTRY
+	@$(IMAGE) push -registry "$(IMAGE_REGISTRY)" -version $(VERSION)
 
 .PHONY: load
 load: images $(CLUSTER) ## Load the images, and those that the tests use, into the cluster

@@ -101,6 +101,29 @@ func TestFlagsOfTheAPI(t *testing.T) {
 	}
 }
 
+// A log of two starts is the same.
+func TestRefusalsComeInTheOrderOfTheFlags(t *testing.T) {
+	var options app.Options
+	flags := flag.NewFlagSet("test", flag.ContinueOnError)
+	options.Bind(flags)
+	refused := []string{
+		"--sandbox-template-concurrent-workers=0", "--sandbox-warm-pool-concurrent-workers=0", "--sandbox-warm-pool-max-batch-size=0",
+		"--sandbox-warm-pool-readiness-grace-period=0s", "--sandbox-warm-pool-unschedulable-recheck-interval=0s",
+		"--sandbox-warm-pool-replenish-delay=-1s", "--sandbox-warm-pool-yield-to-bindings=-1s", "--sandbox-warm-pool-yield-to-cold-starts=-1s",
+	}
+	if err := flags.Parse(refused); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(options.Validate().Error()) {
+		arg, _, _ := strings.Cut(line, ": ")
+		got = append(got, arg)
+	}
+	if diff := cmp.Diff(refused, got); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	cases := map[string]struct{ arg, want string }{
 		"no requests at all":          {"--kube-api-qps=0", "--kube-api-qps=0: give a positive number, or -1 for no bound"},

@@ -55,28 +55,32 @@ func (o *PoolOptions) Bind(flags *flag.FlagSet) {
 
 // validate refuses what cannot be used.
 func (o *PoolOptions) validate(refuse func(name string, value any, remedy string)) {
-	for name, value := range map[string]int{
-		"sandbox-template-concurrent-workers": o.TemplateWorkers, "sandbox-warm-pool-concurrent-workers": o.PoolWorkers,
-		"sandbox-warm-pool-max-batch-size": o.Refill.MaxBatch,
+	for _, given := range []struct {
+		flag  string
+		value int
+	}{
+		{"sandbox-template-concurrent-workers", o.TemplateWorkers},
+		{"sandbox-warm-pool-concurrent-workers", o.PoolWorkers},
+		{"sandbox-warm-pool-max-batch-size", o.Refill.MaxBatch},
 	} {
-		if value < 1 {
-			refuse(name, value, "give at least 1")
+		if given.value < 1 {
+			refuse(given.flag, given.value, "give at least 1")
 		}
 	}
-	for name, value := range map[string]time.Duration{
-		"sandbox-warm-pool-readiness-grace-period":         o.ReadinessGrace,
-		"sandbox-warm-pool-unschedulable-recheck-interval": o.UnschedulableRecheck,
+	for _, given := range []struct {
+		flag  string
+		value time.Duration
+		least time.Duration
+		such  string
+	}{
+		{"sandbox-warm-pool-readiness-grace-period", o.ReadinessGrace, 1, "give a positive duration such as 5m"},
+		{"sandbox-warm-pool-unschedulable-recheck-interval", o.UnschedulableRecheck, 1, "give a positive duration such as 5m"},
+		{"sandbox-warm-pool-replenish-delay", o.Refill.Delay, 0, "give a duration such as 10s, or 0 for no delay"},
+		{"sandbox-warm-pool-yield-to-bindings", o.Yield.ToBindings, 0, "give a duration such as 10s, or 0 for no delay"},
+		{"sandbox-warm-pool-yield-to-cold-starts", o.Yield.ToColdStarts, 0, "give a duration such as 10s, or 0 for no delay"},
 	} {
-		if value <= 0 {
-			refuse(name, value, "give a positive duration such as 5m")
-		}
-	}
-	for name, value := range map[string]time.Duration{
-		"sandbox-warm-pool-replenish-delay": o.Refill.Delay, "sandbox-warm-pool-yield-to-bindings": o.Yield.ToBindings,
-		"sandbox-warm-pool-yield-to-cold-starts": o.Yield.ToColdStarts,
-	} {
-		if value < 0 {
-			refuse(name, value, "give a duration such as 10s, or 0 for no delay")
+		if given.value < given.least {
+			refuse(given.flag, given.value, given.such)
 		}
 	}
 	if rate := o.Refill.PerSecond; math.IsNaN(rate) || math.IsInf(rate, 0) || rate < 0 {

@@ -9,6 +9,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"k8s.io/component-base/version"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,7 +26,7 @@ const commandCleanup = "cleanup"
 // Main runs the command with its arguments: it serves, or cleans up.
 func Main(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
-		if run, is := commands[args[0]]; is {
+		if run, is := commands()[args[0]]; is {
 			return run(ctx, args[1:], out)
 		}
 	}
@@ -77,7 +80,8 @@ func parse(flags *flag.FlagSet, args []string, out io.Writer) (stop bool, err er
 		return true, fmt.Errorf("%w: see --help", err)
 	}
 	if flags.NArg() > 0 {
-		return true, fmt.Errorf("unexpected argument %q: write flags only, or %q before them", flags.Arg(0), commandCleanup)
+		names := strings.Join(slices.Sorted(maps.Keys(commands())), ", ")
+		return true, fmt.Errorf("unexpected argument %q: write flags only, or one of %s before them", flags.Arg(0), names)
 	}
 	return false, nil
 }

@@ -88,6 +88,9 @@ func TestMainSaysWhatIsWrongInOneLine(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
+	if err := Main(t.Context(), []string{"clean"}, &out); err == nil || !strings.Contains(err.Error(), "cleanup, preflight, preflight-probe, preflight-serve") {
+		t.Errorf("an unknown argument: error %v, want it to name the commands", err)
+	}
 	if err := Main(t.Context(), []string{"--help"}, &out); err != nil || !strings.Contains(out.String(), "-certificate-secret") {
 		t.Errorf("--help: error %v and output %q, want the flags", err, out.String())
 	}

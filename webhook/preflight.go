@@ -23,11 +23,13 @@ import (
 
 // commands are what the program does besides serving admission, each with the arguments
 // that follow its name.
-var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
-	commandCleanup:         cleanup,
-	preflight.CommandRun:   runPreflight,
-	preflight.CommandProbe: func(ctx context.Context, args []string, _ io.Writer) error { return preflight.Probe(ctx, args) },
-	preflight.CommandServe: servePreflight,
+func commands() map[string]func(ctx context.Context, args []string, out io.Writer) error {
+	return map[string]func(ctx context.Context, args []string, out io.Writer) error{
+		commandCleanup:         cleanup,
+		preflight.CommandRun:   runPreflight,
+		preflight.CommandProbe: func(ctx context.Context, args []string, _ io.Writer) error { return preflight.Probe(ctx, args) },
+		preflight.CommandServe: servePreflight,
+	}
 }
 
 func servePreflight(ctx context.Context, args []string, out io.Writer) error {

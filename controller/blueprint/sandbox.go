@@ -24,12 +24,6 @@ const (
 	LaunchCold = "cold"
 )
 
-// Values of the label created-by that the controllers write.
-const (
-	createdByController = "controller"
-	createdByUnknown    = "unknown"
-)
-
 // SafeToEvict is the annotation by which the cluster autoscaler knows a Pod that it
 // may evict; its value is "true".
 const SafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -56,7 +50,7 @@ func ForPool(pool *extensionsv1beta1.SandboxWarmPool, template *extensionsv1beta
 	}
 	maps.Copy(sandbox.Labels, member)
 	sandbox.Labels[keys.LaunchType] = LaunchWarm
-	sandbox.Labels[keys.CreatedBy] = createdByController
+	sandbox.Labels[keys.CreatedBy] = keys.CreatedByController
 
 	pod := &sandbox.Spec.PodTemplate.ObjectMeta
 	pod.Labels = with(pod.Labels, member)
@@ -99,7 +93,7 @@ func ClaimLabels(claim *extensionsv1beta1.SandboxClaim, templateName string) map
 		keys.SandboxTemplateRefHash: keys.NameHash(templateName),
 	}
 	if creator, set := claim.Labels[keys.CreatedBy]; set {
-		labels[keys.CreatedBy] = normalizedCreator(creator)
+		labels[keys.CreatedBy] = keys.KnownClient(creator)
 	}
 	return labels
 }
@@ -129,13 +123,6 @@ func ClaimPodMetadata(claim *extensionsv1beta1.SandboxClaim, template *extension
 	pod := sandbox.Spec.PodTemplate.ObjectMeta
 	pod.Labels = with(pod.Labels, ClaimLabels(claim, template.Name))
 	return pod, nil
-}
-
-func normalizedCreator(value string) string {
-	if slices.Contains([]string{"go-client", "python-client", createdByController}, value) {
-		return value
-	}
-	return createdByUnknown
 }
 
 // fromTemplate is what every Sandbox of a template has in its metadata.

@@ -102,7 +102,7 @@ func (r *Reconciler) countLaunch(s *scope) {
 	}
 	creator := s.sandbox.Labels[keys.CreatedBy]
 	if creator == "" {
-		creator = "unknown"
+		creator = keys.CreatedByUnknown
 	}
 	r.metrics.launches.WithLabelValues(s.claim.Namespace, templateLabel(s.sandbox), s.launched,
 		s.claim.Spec.WarmPoolRef.Name, condition, creator).Inc()

@@ -17,8 +17,6 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
-const createdByUnknown = "unknown"
-
 // podMetadata is what the controller wants in a Pod's metadata.
 type podMetadata struct {
 	labels      map[string]string
@@ -60,7 +58,7 @@ func extensionLabels(sandbox *agentsv1beta1.Sandbox) map[string]string {
 		keys.WarmPoolSandbox: "", keys.SandboxTemplateRefHash: "", keys.ClaimUID: "", keys.CreatedBy: "",
 	}
 	if value, set := sandbox.Labels[keys.CreatedBy]; set {
-		labels[keys.CreatedBy] = normalizedCreator(value)
+		labels[keys.CreatedBy] = keys.KnownClient(value)
 	}
 	switch extensionController(sandbox) {
 	case extensionsv1beta1.SandboxWarmPoolKind:
@@ -83,13 +81,6 @@ func extensionController(sandbox *agentsv1beta1.Sandbox) string {
 		return ""
 	}
 	return owner.Kind
-}
-
-func normalizedCreator(value string) string {
-	if slices.Contains([]string{"go-client", "python-client", "controller"}, value) {
-		return value
-	}
-	return createdByUnknown
 }
 
 // recordPropagated lists the user's keys in an annotation, so that a key that he

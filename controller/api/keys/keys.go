@@ -28,6 +28,14 @@ const (
 	Adoptable = "agents.x-k8s.io/adoptable"
 )
 
+// Values of the label created-by that the controllers write.
+const (
+	// CreatedByController is on what a controller made by itself.
+	CreatedByController = "controller"
+	// CreatedByUnknown stands for every client that is not known by name.
+	CreatedByUnknown = "unknown"
+)
+
 // Annotations of the contract.
 const (
 	// PodName is on a Sandbox: the name of its Pod.

@@ -68,7 +68,7 @@ func UserKeys() []Key {
 		{Name: ControllerFirstObservedAt, Form: Annotation, Kinds: []string{kindClaim}, check: aroundNow},
 		{
 			Name: CreatedBy, Form: Label, Kinds: []string{kindClaim},
-			Values: []string{"go-client", "python-client", "controller", "unknown"},
+			Values: clients(),
 		},
 		{Name: PodName, Form: Annotation, Kinds: []string{kindSandbox}, check: equalsOwnName},
 		{Name: WebhookFirstObservedAt, Form: Annotation, Kinds: []string{kindClaim}},
@@ -79,6 +79,20 @@ func UserKeys() []Key {
 		{Name: RestartPolicy, Form: Annotation, Kinds: []string{kindSandbox, kindTemplate}, Values: []string{"Recreate"}},
 		{Name: VolumeRetention, Form: Annotation, Kinds: []string{kindSandbox, kindTemplate}, Values: []string{"Retain"}},
 	}
+}
+
+// clients are the values of created-by.
+func clients() []string {
+	return []string{"go-client", "python-client", CreatedByController, CreatedByUnknown}
+}
+
+// KnownClient is a value of created-by as it is handed on: one that the table does not
+// know is CreatedByUnknown.
+func KnownClient(value string) string {
+	if slices.Contains(clients(), value) {
+		return value
+	}
+	return CreatedByUnknown
 }
 
 // Reserved reports whether a key belongs to the platform's domains, so that only the

@@ -103,3 +103,14 @@ func TestReservedInPodCoversTheTraceContext(t *testing.T) {
 		}
 	}
 }
+
+func TestAClientThatIsNotKnownIsUnknown(t *testing.T) {
+	for value, want := range map[string]string{
+		"go-client": "go-client", "python-client": "python-client", "controller": "controller",
+		"unknown": "unknown", "mine": "unknown", "": "unknown",
+	} {
+		if got := keys.KnownClient(value); got != want {
+			t.Errorf("KnownClient(%q) = %q, want %q", value, got, want)
+		}
+	}
+}

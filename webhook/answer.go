@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -89,7 +90,7 @@ func text(f engine.Finding) string {
 		}
 		b.WriteString(": ")
 	}
-	b.WriteString(shorten(explained(f), maxText))
+	b.WriteString(clip.To(explained(f), maxText))
 	return b.String()
 }
 
@@ -104,7 +105,7 @@ func explained(f engine.Finding) string {
 func causes(findings []engine.Finding) []metav1.StatusCause {
 	var list []metav1.StatusCause
 	for _, f := range findings[:min(len(findings), maxCauses)] {
-		explanation := shorten(explained(f), maxText)
+		explanation := clip.To(explained(f), maxText)
 		if value := shown(f); value != "" {
 			explanation = "(" + value + ") " + explanation
 		}
@@ -121,12 +122,12 @@ func shown(f engine.Finding) string {
 	if value := strings.TrimSpace(f.Value); variable || strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[") {
 		return ""
 	}
-	return shorten(oneLine(f.Value), maxValue)
+	return clip.To(oneLine(f.Value), maxValue)
 }
 
 // place is the field of a finding. Keys of mappings that no schema knows may be anything.
 func place(f engine.Finding) string {
-	return shorten(oneLine(f.Field), maxField)
+	return clip.To(oneLine(f.Field), maxField)
 }
 
 // oneLine is a text without what could be taken for more lines, or for commands of a
@@ -139,19 +140,6 @@ func oneLine(text string) string {
 		return utf8.RuneError
 	}
 	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
-}
-
-// shorten cuts a text to a number of bytes, at the border of a character.
-func shorten(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	const mark = "..."
-	cut := limit - len(mark)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + mark
 }
 
 // auditAnnotations name, for the apiserver's audit log, the policies in force, the

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/judge"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -70,7 +71,7 @@ func (v verdict) late() error {
 			rules.Insert(f.Rule)
 		}
 	}
-	return fmt.Errorf("%w (%s)", errLate, shorten(strings.Join(sets.List(rules), ", "), maxValue))
+	return fmt.Errorf("%w (%s)", errLate, clip.To(strings.Join(sets.List(rules), ", "), maxValue))
 }
 
 // before ends the id of the decision on the object as it was before an update that would be refused.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/quantity"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
@@ -251,7 +252,7 @@ func (e *extent) count(entries, most int, what string) {
 	}
 	var path, place strings.Builder
 	for _, s := range e.at {
-		name := shorten(s.name, maxValue)
+		name := clip.To(s.name, maxValue)
 		if s.list {
 			path.WriteString("[" + strconv.Itoa(s.entry) + "]")
 			place.WriteString("[" + name + "]")

@@ -15,16 +15,16 @@ const (
 )
 
 // Message is a text as the message of a condition, of 32 KiB at most.
-func Message(text string) string { return clip(text, maxMessage) }
+func Message(text string) string { return To(text, maxMessage) }
 
 // Note is a text as the note of an Event, of 1 KiB at most.
-func Note(text string) string { return clip(text, maxNote) }
+func Note(text string) string { return To(text, maxNote) }
 
 // Part is a text as one of a few in a note, of 100 bytes at most.
-func Part(text string) string { return clip(text, maxPart) }
+func Part(text string) string { return To(text, maxPart) }
 
-// clip shortens a text to so many bytes, at the end of a character.
-func clip(text string, limit int) string {
+// To is a text of so many bytes at most, three or more, that ends with a character.
+func To(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}

@@ -19,8 +19,8 @@ func TestClip(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := clip(tc.text, 8); got != tc.want {
-				t.Errorf("clip() = %q, want %q", got, tc.want)
+			if got := To(tc.text, 8); got != tc.want {
+				t.Errorf("To() = %q, want %q", got, tc.want)
 			}
 		})
 	}

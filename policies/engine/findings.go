@@ -12,7 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 )
 
 // Bounds of what one decision may carry, in bytes and findings. All that an object may really have of them is there, so that
@@ -123,8 +124,8 @@ func (s *set) brokenFindings(in Input) []Finding {
 func settle(findings []Finding) []Finding {
 	for i := range findings {
 		f := &findings[i]
-		f.Message, f.Remediation = shorten(f.Message, maxMessage), shorten(f.Remediation, maxText)
-		f.Field, f.Value, f.Exemption = distinct(f.Field), distinct(f.Value), shorten(f.Exemption, maxText)
+		f.Message, f.Remediation = clip.To(f.Message, maxMessage), clip.To(f.Remediation, maxText)
+		f.Field, f.Value, f.Exemption = distinct(f.Field), distinct(f.Value), clip.To(f.Exemption, maxText)
 	}
 	slices.SortFunc(findings, order)
 	return bounded(slices.Compact(findings), maxFindings)
@@ -206,25 +207,12 @@ func byEnforcement(findings []Finding) map[Enforcement]int {
 	return counts
 }
 
-// distinct cuts a text as shorten does, and tells texts apart that begin alike: what an object had before an
+// distinct cuts a text as clip.To does, and tells texts apart that begin alike: what an object had before an
 // update is known again by the place and the value.
 func distinct(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
 	mark := "#" + digestOf(text)
-	return shorten(text, maxText-len(mark)) + mark
-}
-
-// shorten cuts text to a number of bytes, at the border of a character.
-func shorten(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	const mark = "..."
-	cut := limit - len(mark)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + mark
+	return clip.To(text, maxText-len(mark)) + mark
 }

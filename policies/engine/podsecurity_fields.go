@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/pod-security-admission/policy"
+
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/clip"
 )
 
 // place says which fields a check is about, relative to the Pod's spec, to a container and to a
@@ -149,7 +151,7 @@ func locate(ctx context.Context, subject pod, id policy.CheckID, check policy.Ch
 		part.where, part.check = where, check
 		for _, v := range part.atFault(ctx) {
 			v.check, v.field = string(id), strings.TrimSuffix(path+"."+v.field, ".")
-			v.detail = shorten(cmp.Or(v.detail, detail), maxMessage)
+			v.detail = clip.To(cmp.Or(v.detail, detail), maxMessage)
 			found = append(found, v)
 		}
 	}
@@ -180,7 +182,7 @@ func locate(ctx context.Context, subject pod, id policy.CheckID, check policy.Ch
 	}
 	if len(found) == 0 {
 		detail := detailOf(check(&subject.metadata, &subject.spec))
-		found = []violation{{check: string(id), field: base, detail: shorten(detail, maxMessage)}}
+		found = []violation{{check: string(id), field: base, detail: clip.To(detail, maxMessage)}}
 	}
 	return found
 }
@@ -200,7 +202,7 @@ func annotated(ctx context.Context, subject pod, id string, check policy.CheckPo
 		if result := check(&metav1.ObjectMeta{Annotations: map[string]string{key: value}}, bare); !result.Allowed {
 			found = append(found, violation{
 				check: id, field: subject.path + ".metadata.annotations[" + key + "]",
-				value: value, detail: shorten(detailOf(result), maxMessage),
+				value: value, detail: clip.To(detailOf(result), maxMessage),
 			})
 		}
 	}

@@ -4,16 +4,10 @@
 package charts_test
 
 import (
-	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
 // ofTenant is a NetworkPolicy of a tenant's own.
@@ -108,20 +102,5 @@ func TestTheCeilingHasTheResolversOfItsProfile(t *testing.T) {
 				t.Errorf("refused with %q, want that: %t", got, tc.refused)
 			}
 		})
-	}
-}
-
-// The ranges that the backstop closes are those that the controller closes.
-func TestTheBackstopClosesTheSameRanges(t *testing.T) {
-	data, err := os.ReadFile(chartDir + "/files/closed-ranges.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(isolation.SpecialRanges(), got, cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
-		t.Errorf("ranges (-controller +chart):\n%s", diff)
 	}
 }

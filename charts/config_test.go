@@ -96,13 +96,13 @@ func TestTiersAreAsDecided(t *testing.T) {
 		},
 		"standard": {
 			PodSecurity:      config.PodSecurity{Deny: "baseline", Warn: "restricted", Version: "v1.37"},
-			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata")},
+			RuntimeClass:     config.RuntimeClass{Classes: []config.Class{{Name: "gvisor"}, {Name: "kata"}}},
 			DropCapabilities: []string{"NET_RAW"}, Creates: both, Adoption: config.AdoptionAllow, Hardening: hardening(config.Default),
 			Resources: config.Resources{PodLevel: true}, Egress: config.TierEgress{Profile: "public", Allowed: []string{"none", "dns-only"}},
 		},
 		"restricted": {
 			PodSecurity:      config.PodSecurity{Deny: "restricted", Version: "v1.37"},
-			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true, Floor: "gvisor"},
+			RuntimeClass:     config.RuntimeClass{Classes: []config.Class{{Name: "gvisor"}, {Name: "kata"}}, Required: true, Floor: "gvisor"},
 			DropCapabilities: []string{"ALL"}, Creates: []string{"SandboxClaim"}, Adoption: config.AdoptionRefuse,
 			Hardening: hardening(config.Require),
 			Resources: config.Resources{

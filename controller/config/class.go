@@ -20,15 +20,6 @@ type Class struct {
 	HostUsers *bool `json:"hostUsers,omitempty"`
 }
 
-// ClassesOf are classes of which there is only the name to say.
-func ClassesOf(names ...string) []Class {
-	classes := make([]Class, 0, len(names))
-	for _, name := range names {
-		classes = append(classes, Class{Name: name})
-	}
-	return classes
-}
-
 // Names are the names of the classes, in order of preference.
 func (r RuntimeClass) Names() []string {
 	names := make([]string, 0, len(r.Classes))

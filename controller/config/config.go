@@ -38,18 +38,18 @@ type Platform struct {
 // Claims says what claims may bring.
 type Claims struct {
 	// LabelDomains are the domains whose labels, and those of their sub-domains, a claim
-	// may add to its Pod. Empty means DefaultLabelDomain.
+	// may add to its Pod. Empty means sandbox.users.io.
 	LabelDomains []string `json:"labelDomains,omitempty"`
 }
 
-// DefaultLabelDomain is the domain of labels that claims may add where nothing else is
+// defaultLabelDomain is the domain of labels that claims may add where nothing else is
 // configured.
-const DefaultLabelDomain = "sandbox.users.io"
+const defaultLabelDomain = "sandbox.users.io"
 
 // AllowedLabelDomains are the domains whose labels a claim may add to its Pod.
 func (c Claims) AllowedLabelDomains() []string {
 	if len(c.LabelDomains) == 0 {
-		return []string{DefaultLabelDomain}
+		return []string{defaultLabelDomain}
 	}
 	return c.LabelDomains
 }

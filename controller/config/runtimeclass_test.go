@@ -63,7 +63,7 @@ func TestAFloorIsReadInTheOrder(t *testing.T) {
 }
 
 func TestTheFirstUsableClassIsSelected(t *testing.T) {
-	tier := config.RuntimeClass{Classes: config.ClassesOf("kata", "gvisor")}
+	tier := config.RuntimeClass{Classes: []config.Class{{Name: "kata"}, {Name: "gvisor"}}}
 	cases := map[string]struct {
 		usable, free sets.Set[string]
 		want         string

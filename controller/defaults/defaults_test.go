@@ -24,7 +24,7 @@ func standard(kind, object string) defaults.Request {
 	return defaults.Request{
 		Operation: "CREATE", Kind: kind, Object: decode(object), User: "ann", Now: now,
 		Tier: config.Tier{
-			RuntimeClass:     config.RuntimeClass{Classes: config.ClassesOf("kata", "gvisor")},
+			RuntimeClass:     config.RuntimeClass{Classes: []config.Class{{Name: "kata"}, {Name: "gvisor"}}},
 			DropCapabilities: []string{"NET_RAW"},
 		},
 		RuntimeClasses: sets.New("gvisor", "runc"),

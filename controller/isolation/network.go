@@ -76,7 +76,7 @@ func Resolve(p *config.Platform, n Network) (*config.Platform, []Gap) {
 
 // discovered are the ranges that neither the special ones nor the configured cover.
 func discovered(configured []string, ranges []netip.Prefix) []string {
-	closed := outermost(append(SpecialRanges(), configured...))
+	closed := outermost(append(specialRanges(), configured...))
 	var added []string
 	for _, prefix := range ranges {
 		if !isWithin(prefix.String(), closed) {

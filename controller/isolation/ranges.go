@@ -15,8 +15,8 @@ const (
 	allIPv6 = "::/0"
 )
 
-// SpecialRanges are the addresses that are not the internet.
-func SpecialRanges() []string {
+// specialRanges are the addresses that are not the internet.
+func specialRanges() []string {
 	return []string{
 		"0.0.0.0/8",        // this network
 		"10.0.0.0/8",       // private
@@ -43,7 +43,7 @@ func SpecialRanges() []string {
 
 // internet is every address that is neither special nor the cluster's own.
 func internet(clusterCIDRs []string) []networkingv1.NetworkPolicyPeer {
-	closed := outermost(append(SpecialRanges(), clusterCIDRs...))
+	closed := outermost(append(specialRanges(), clusterCIDRs...))
 	var peers []networkingv1.NetworkPolicyPeer
 	for _, all := range []string{allIPv4, allIPv6} {
 		if slices.Contains(closed, all) {

@@ -17,12 +17,9 @@ type RuntimeClasses struct {
 	Existing, Usable, Free sets.Set[string]
 }
 
-// HasNode says whether there is a node with these labels, of those that take Pods now or
-// of all.
-type HasNode func(labels map[string]string, now bool) (bool, error)
-
-// RuntimeClassesOf sorts them. An error of hasNode ends the work.
-func RuntimeClassesOf(classes []nodev1.RuntimeClass, hasNode HasNode) (RuntimeClasses, error) {
+// RuntimeClassesOf sorts them. hasNode says whether there is a node with these labels, of
+// those that take Pods now or of all; its error ends the work.
+func RuntimeClassesOf(classes []nodev1.RuntimeClass, hasNode func(labels map[string]string, now bool) (bool, error)) (RuntimeClasses, error) {
 	found := RuntimeClasses{Existing: sets.New[string](), Usable: sets.New[string](), Free: sets.New[string]()}
 	for i := range classes {
 		class := &classes[i]

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
-// MetadataAddresses are where clouds tell a Pod who it is.
-var MetadataAddresses = []string{"169.254.169.254:80", "[fd00:ec2::254]:80", "100.100.100.200:80", "168.63.129.16:80"}
+// metadataAddresses are where clouds tell a Pod who it is.
+var metadataAddresses = []string{"169.254.169.254:80", "[fd00:ec2::254]:80", "100.100.100.200:80", "168.63.129.16:80"}
 
 // Findings are what the probes saw.
 type Findings struct {
@@ -117,7 +117,7 @@ func (f Findings) runtimeClasses() []string {
 
 func (f Findings) metadata() []string {
 	var lines []string
-	for _, address := range MetadataAddresses {
+	for _, address := range metadataAddresses {
 		switch {
 		case f.Denied[address].Ever:
 			lines = append(lines, fmt.Sprintf("Metadata at %s: reachable even from a Pod that a policy denies everything. Close it on the nodes.", address))

@@ -128,7 +128,7 @@ func reportCases() map[string]reportCase {
 }
 
 func TestReport(t *testing.T) {
-	required := &config.Platform{Tiers: map[string]config.Tier{"strict": {RuntimeClass: config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true}}}}
+	required := &config.Platform{Tiers: map[string]config.Tier{"strict": {RuntimeClass: config.RuntimeClass{Classes: []config.Class{{Name: "gvisor"}, {Name: "kata"}}, Required: true}}}}
 	for name, tc := range reportCases() {
 		t.Run(name, func(t *testing.T) {
 			if tc.findings.Servers == nil {

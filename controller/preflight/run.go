@@ -84,7 +84,7 @@ func (r *runner) gather(ctx context.Context) (Findings, error) {
 	for _, address := range server.Status.PodIPs {
 		f.Servers = append(f.Servers, net.JoinHostPort(address.IP, strconv.Itoa(ServePort)))
 	}
-	targets := slices.Concat([]string{CommandProbe}, f.Servers, MetadataAddresses)
+	targets := slices.Concat([]string{CommandProbe}, f.Servers, metadataAddresses)
 	open, denied := r.options.pod(roleOpen, "", targets...), r.options.pod(roleDenied, "", targets...)
 	if err := errors.Join(r.create(ctx, open), r.create(ctx, denied)); err != nil {
 		return f, err

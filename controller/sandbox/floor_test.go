@@ -16,8 +16,8 @@ import (
 
 func TestFloorRefusals(t *testing.T) {
 	privileged := &corev1.SecurityContext{Privileged: new(true)}
-	gvisor := config.RuntimeClass{Classes: config.ClassesOf("gvisor", "kata"), Required: true}
-	floored := config.RuntimeClass{Classes: config.ClassesOf("gvisor"), Floor: "gvisor", AtLeast: []string{"kata", "gvisor"}}
+	gvisor := config.RuntimeClass{Classes: []config.Class{{Name: "gvisor"}, {Name: "kata"}}, Required: true}
+	floored := config.RuntimeClass{Classes: []config.Class{{Name: "gvisor"}}, Floor: "gvisor", AtLeast: []string{"kata", "gvisor"}}
 	cases := map[string]struct {
 		pod  corev1.PodSpec
 		tier config.RuntimeClass
@@ -66,7 +66,7 @@ func TestFloorRefusals(t *testing.T) {
 		"no RuntimeClass where one is required":  {tier: gvisor, want: map[string]any{"runtimeClassName": ""}},
 		"another RuntimeClass than is required":  {pod: corev1.PodSpec{RuntimeClassName: new("runc")}, tier: gvisor, want: map[string]any{"runtimeClassName": "runc"}},
 		"a RuntimeClass that is required":        {pod: corev1.PodSpec{RuntimeClassName: new("kata")}, tier: gvisor},
-		"no RuntimeClass where one is preferred": {tier: config.RuntimeClass{Classes: config.ClassesOf("gvisor")}},
+		"no RuntimeClass where one is preferred": {tier: config.RuntimeClass{Classes: []config.Class{{Name: "gvisor"}}}},
 		"a RuntimeClass below the floor":         {pod: corev1.PodSpec{RuntimeClassName: new("runc")}, tier: floored, want: map[string]any{"runtimeClassName": "runc"}},
 		"no RuntimeClass where there is a floor": {tier: floored, want: map[string]any{"runtimeClassName": ""}},
 		"a RuntimeClass above the floor":         {pod: corev1.PodSpec{RuntimeClassName: new("kata")}, tier: floored},

@@ -211,7 +211,7 @@ func TestTier(t *testing.T) {
 	restricted := func(in *validation.Input) {
 		in.TierName = "restricted"
 		in.Tier = config.Tier{
-			RuntimeClass: config.RuntimeClass{Classes: config.ClassesOf("kata", "gvisor"), Required: true},
+			RuntimeClass: config.RuntimeClass{Classes: []config.Class{{Name: "kata"}, {Name: "gvisor"}}, Required: true},
 			Egress:       config.TierEgress{Profile: "dns-only"}, Creates: []string{"SandboxClaim"},
 		}
 	}
@@ -261,7 +261,7 @@ func TestTier(t *testing.T) {
 		},
 		"a RuntimeClass below the floor": {
 			with(creation("Sandbox", sandbox("runc")), func(in *validation.Input) {
-				in.Tier.RuntimeClass = config.RuntimeClass{Classes: config.ClassesOf("gvisor"), Floor: "gvisor", AtLeast: []string{"kata", "gvisor"}}
+				in.Tier.RuntimeClass = config.RuntimeClass{Classes: []config.Class{{Name: "gvisor"}}, Floor: "gvisor", AtLeast: []string{"kata", "gvisor"}}
 			}),
 			[]string{`runtimeclass-required: spec.podTemplate.spec.runtimeClassName (runc): ` +
 				`tier "standard" wants a RuntimeClass that isolates as gvisor does, or better. Fix: Set it to one of: gvisor.`},

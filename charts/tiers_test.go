@@ -48,7 +48,7 @@ var tierSettings = [][2]string{
 	{"egress.ceiling", "profile that own rules of templates and NetworkPolicies of tenants may not exceed"},
 	{"egress.reopened", "`Refuse` or `Report`: what happens when a NetworkPolicy opens more than the ceiling all the same; empty starts no Pod that it selects"},
 	{"ingress", "`router` or `namespace`: who may connect; empty is the router, and the namespace for a Sandbox with a Service"},
-	{"creates", "which of Sandboxes and claims tenants create; who keeps templates and pools is for the rule `platform-owned`"},
+	{"creates", "which of Sandboxes and claims tenants create; without `Sandbox` they change of one only its mode and its end; who keeps templates and pools is for the rule `platform-owned`"},
 	{"adoption", "`Allow` or `Refuse`: whether tenants may hand over Pods, Services and volume claims of their own by the label `agents.x-k8s.io/adoptable`; empty allows it"},
 }
 

@@ -34,7 +34,8 @@ type Tier struct {
 	// same namespace as well). Empty means router, and namespace for a bare Sandbox
 	// that has a Service.
 	Ingress string `json:"ingress,omitempty"`
-	// Creates are the kinds that tenants may create: Sandbox, SandboxClaim.
+	// Creates are the kinds that tenants may create: Sandbox, SandboxClaim. Of a Sandbox that
+	// they may not create they change only the mode and the end.
 	Creates []string `json:"creates"`
 	// Adoption says whether tenants may hand Pods, Services and volume claims of their own
 	// over to Sandboxes by the label adoptable. Empty means AdoptionAllow.

@@ -4,11 +4,11 @@
 package validation
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -59,8 +59,7 @@ func isOurs(reference any) bool {
 	return owner["controller"] == true && (group == agentsv1beta1.GroupName || group == extensionsv1beta1.GroupName)
 }
 
-// ofOwnUse are the fields of the spec that a user may change on a Sandbox that a claim or a pool
-// controls.
+// ofOwnUse are the fields of the spec that a user may change on a Sandbox that he did not make.
 var ofOwnUse = []string{"operatingMode", "shutdownTime", "shutdownPolicy"}
 
 // checkControlled keeps users from changing what the claim or pool of a Sandbox made, and the
@@ -69,31 +68,48 @@ func checkControlled(in Input) []Fault {
 	if in.Operation != operationUpdate || in.Kind != KindSandbox || in.Controller {
 		return nil
 	}
-	owners := listAt(in.OldObject, "metadata", "ownerReferences")
-	index := slices.IndexFunc(owners, isOurs)
-	if index < 0 {
+	source := madeBy(in.OldObject)
+	if source == "" {
 		return nil
 	}
-	owner, _ := owners[index].(map[string]any)
-	now, before := objectAt(in.Object, "spec"), objectAt(in.OldObject, "spec")
-	every := maps.Clone(before)
-	maps.Copy(every, now)
-	var changed []*field.Path
-	for _, name := range slices.Sorted(maps.Keys(every)) {
-		if !slices.Contains(ofOwnUse, name) && !reflect.DeepEqual(now[name], before[name]) {
-			changed = append(changed, field.NewPath("spec", name))
-		}
-	}
 	var faults []Fault
-	for _, path := range append(changed, steered(in)...) {
+	for _, path := range append(changedSpec(in), steered(in)...) {
 		faults = append(faults, Fault{
-			Rule: RuleControlled,
-			Error: field.Forbidden(path,
-				"the Sandbox belongs to "+textAt(owner, "kind")+" "+textAt(owner, "name")+", which says what it is made of"),
+			Rule:   RuleControlled,
+			Error:  field.Forbidden(path, "the Sandbox "+source+", which says what it is made of"),
 			Remedy: "Change the claim or the template; on the Sandbox itself only " + strings.Join(ofOwnUse, ", ") + " can be changed.",
 		})
 	}
 	return faults
+}
+
+// madeBy says what a Sandbox belongs to; empty for one that a user wrote. Garbage collection takes
+// away the owner that was deleted with --cascade=orphan, but users cannot take away the name of
+// the template.
+func madeBy(sandbox map[string]any) string {
+	owners := listAt(sandbox, "metadata", "ownerReferences")
+	if index := slices.IndexFunc(owners, isOurs); index >= 0 {
+		owner, _ := owners[index].(map[string]any)
+		return "belongs to " + textAt(owner, "kind") + " " + textAt(owner, "name")
+	}
+	if template := textAt(sandbox, "metadata", "annotations", keys.SandboxTemplateRef); template != "" {
+		return "was made from SandboxTemplate " + template
+	}
+	return ""
+}
+
+// changedSpec are the fields of the spec that an update of a Sandbox changes, but for those of
+// the user's own use.
+func changedSpec(in Input) []*field.Path {
+	now, before := objectAt(in.Object, "spec"), objectAt(in.OldObject, "spec")
+	names := sets.KeySet(now).Union(sets.KeySet(before))
+	var changed []*field.Path
+	for _, name := range sets.List(names) {
+		if !slices.Contains(ofOwnUse, name) && !reflect.DeepEqual(now[name], before[name]) {
+			changed = append(changed, field.NewPath("spec", name))
+		}
+	}
+	return changed
 }
 
 // steered are the annotations of a Sandbox by which users steer it, as far as an update

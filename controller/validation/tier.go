@@ -17,8 +17,8 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 )
 
-// checkTier refuses everything in a namespace whose tier nobody defined, and the
-// creation of kinds that the tier keeps from tenants.
+// checkTier refuses everything in a namespace whose tier nobody defined, and what tenants write
+// of kinds that the tier keeps from them.
 func checkTier(in Input) []Fault {
 	if !in.TierKnown {
 		return []Fault{{
@@ -28,18 +28,35 @@ func checkTier(in Input) []Fault {
 		}}
 	}
 	judged := in.Kind == KindSandbox || in.Kind == KindClaim
-	if in.Operation != operationCreate || in.Controller || !judged || slices.Contains(in.Tier.Creates, in.Kind) {
+	if in.Controller || !judged || slices.Contains(in.Tier.Creates, in.Kind) {
 		return nil
 	}
 	remedy := "Ask the platform team for a namespace of another tier."
 	if len(in.Tier.Creates) > 0 {
 		remedy = "Create one of: " + strings.Join(in.Tier.Creates, ", ") + "."
 	}
-	return []Fault{{
-		Rule:   RuleTier,
-		Error:  field.Invalid(field.NewPath("kind"), in.Kind, fmt.Sprintf("tenants may not create this kind in a namespace of tier %q", in.TierName)),
-		Remedy: remedy,
-	}}
+	var faults []Fault
+	for _, err := range written(in) {
+		faults = append(faults, Fault{Rule: RuleTier, Error: err, Remedy: remedy})
+	}
+	return faults
+}
+
+// written is what tenants may not write who may not create the kind. Who could change what a
+// Sandbox runs need not create one; what a claim made is told of by checkControlled.
+func written(in Input) []*field.Error {
+	const refused = "tenants may not %s in a namespace of tier %q"
+	if in.Operation == operationCreate {
+		return []*field.Error{field.Invalid(field.NewPath("kind"), in.Kind, fmt.Sprintf(refused, "create this kind", in.TierName))}
+	}
+	if in.Kind != KindSandbox || madeBy(in.OldObject) != "" {
+		return nil
+	}
+	var errs []*field.Error
+	for _, path := range changedSpec(in) {
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf(refused, "change what a Sandbox is", in.TierName)))
+	}
+	return errs
 }
 
 // connecting is the object that says what a Sandbox may connect to, and where it stands. Pools

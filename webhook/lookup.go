@@ -88,12 +88,13 @@ func whetherItTakesPods(object client.Object) []string {
 	return nil
 }
 
-// Template returns a SandboxTemplate, or nil if there is none.
+// Template returns a SandboxTemplate, or nil if there is none that stays: the controllers make
+// nothing from one that is being deleted.
 func (l Lookup) Template(ctx context.Context, namespace, name string) (map[string]any, error) {
 	return l.extension(ctx, engine.KindSandboxTemplate, namespace, name)
 }
 
-// Pool returns a SandboxWarmPool, or nil if there is none.
+// Pool returns a SandboxWarmPool, or nil if there is none that stays.
 func (l Lookup) Pool(ctx context.Context, namespace, name string) (map[string]any, error) {
 	return l.extension(ctx, engine.KindSandboxWarmPool, namespace, name)
 }
@@ -104,10 +105,11 @@ func (l Lookup) extension(ctx context.Context, kind, namespace, name string) (ma
 	}
 	object, key := extensionObject(kind), client.ObjectKey{Namespace: namespace, Name: name}
 	err := l.Cached.Get(ctx, key, object)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && object.GetDeletionTimestamp() != nil {
+		object = extensionObject(kind)
 		err = l.Live.Get(ctx, key, object)
 	}
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && object.GetDeletionTimestamp() != nil {
 		return nil, nil
 	}
 	if err != nil {

@@ -47,6 +47,24 @@ func TestWhatTheInformersDoNotKnowYetIsReadLive(t *testing.T) {
 	}
 }
 
+// The controllers make nothing from what is being deleted, and nothing is judged by it: it may say
+// what nobody judged.
+func TestWhatIsBeingDeletedIsNotJudgedBy(t *testing.T) {
+	const deleted = `"finalizers": ["example.com/hold"], "deletionTimestamp": "2026-11-29T12:00:00Z"`
+	decide := world{objects: []client.Object{
+		extension(`{"kind": "SandboxTemplate", "metadata": {"name": "t", "namespace": "tenant", ` + deleted + `}, "spec": {}}`),
+		extension(`{"kind": "SandboxWarmPool", "metadata": {"name": "p", "namespace": "tenant", ` + deleted + `}, "spec": {}}`),
+	}}.judge(t)
+	for kind, read := range map[string]func() (map[string]any, error){
+		"a template": func() (map[string]any, error) { return decide.Lookup.Template(t.Context(), "tenant", "t") },
+		"a pool":     func() (map[string]any, error) { return decide.Lookup.Pool(t.Context(), "tenant", "p") },
+	} {
+		if found, err := read(); err != nil || found != nil {
+			t.Errorf("%s: found %v, %v, want none", kind, found, err)
+		}
+	}
+}
+
 func lookupOf(t *testing.T, decide *Judge) Lookup {
 	t.Helper()
 	lookup, ok := decide.Lookup.(Lookup)

@@ -15,6 +15,9 @@
 //
 // # Decisions
 //
+// 2026-12-01: What is being deleted is neither judged nor judged by: the controllers take a template
+// or pool that goes for one that does not exist, and so does the audit.
+//
 // 2026-11-29: A stored object is judged as if it were created today with the metadata
 // that it has: whoever wrote reserved keys and owners was allowed to then. Hardened
 // defaults that it lacks refuse nothing, since admission would set them.

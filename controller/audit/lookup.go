@@ -53,7 +53,7 @@ func (c cached) RuntimeClasses(ctx context.Context) (judge.RuntimeClasses, error
 	})
 }
 
-// Template returns a SandboxTemplate, nil if there is none.
+// Template returns a SandboxTemplate, nil if there is none that stays.
 func (c cached) Template(ctx context.Context, namespace, name string) (map[string]any, error) {
 	template, err := c.template(ctx, namespace, name)
 	if err != nil || template == nil {
@@ -62,7 +62,7 @@ func (c cached) Template(ctx context.Context, namespace, name string) (map[strin
 	return document(template)
 }
 
-// Pool returns a SandboxWarmPool, nil if there is none.
+// Pool returns a SandboxWarmPool, nil if there is none that stays.
 func (c cached) Pool(ctx context.Context, namespace, name string) (map[string]any, error) {
 	pool, err := c.pool(ctx, namespace, name)
 	if err != nil || pool == nil {
@@ -72,11 +72,11 @@ func (c cached) Pool(ctx context.Context, namespace, name string) (map[string]an
 }
 
 func (c cached) template(ctx context.Context, namespace, name string) (*extensionsv1beta1.SandboxTemplate, error) {
-	return lookup.Object(ctx, c.reader, namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	return lookup.Staying(ctx, c.reader, namespace, name, &extensionsv1beta1.SandboxTemplate{})
 }
 
 func (c cached) pool(ctx context.Context, namespace, name string) (*extensionsv1beta1.SandboxWarmPool, error) {
-	return lookup.Object(ctx, c.reader, namespace, name, &extensionsv1beta1.SandboxWarmPool{})
+	return lookup.Staying(ctx, c.reader, namespace, name, &extensionsv1beta1.SandboxWarmPool{})
 }
 
 // Colliding returns the name of another object of the kind whose name has the same

@@ -15,11 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
+	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/verdict"
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
@@ -258,5 +261,24 @@ func TestEveryStateThatRulesSeeHasAFingerprintOfItsOwn(t *testing.T) {
 	f.object(status)
 	if sums[f.sum()] != "as it is" {
 		t.Error("a status makes another state, so that every one of them would be judged")
+	}
+}
+
+func TestTheAuditJudgesByNothingThatIsBeingDeleted(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := extensionsv1beta1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	deleted := metav1.ObjectMeta{
+		Namespace: "team-a", Name: "held", Finalizers: []string{"example.com/hold"}, DeletionTimestamp: new(metav1.Now()),
+	}
+	reads := cached{reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&extensionsv1beta1.SandboxTemplate{ObjectMeta: deleted}, &extensionsv1beta1.SandboxWarmPool{ObjectMeta: deleted}).Build()}
+	for kind, read := range map[string]func(context.Context, string, string) (map[string]any, error){
+		"a template": reads.Template, "a pool": reads.Pool,
+	} {
+		if found, err := read(t.Context(), "team-a", "held"); err != nil || found != nil {
+			t.Errorf("%s: found %v, %v, want none", kind, found, err)
+		}
 	}
 }

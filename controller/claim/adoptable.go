@@ -150,9 +150,6 @@ func judgesStaleness(pool *extensionsv1beta1.SandboxWarmPool) bool {
 
 // refills says whether a pool makes, or has, something for which a claim can wait.
 func refills(pool *extensionsv1beta1.SandboxWarmPool, members int) bool {
-	if pool.DeletionTimestamp != nil {
-		return members > 0
-	}
 	return members > 0 || pool.Spec.Replicas == nil || *pool.Spec.Replicas > 0
 }
 

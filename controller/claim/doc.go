@@ -54,6 +54,10 @@
 //
 // # Decisions
 //
+// 2026-12-01: A pool or a template that is being deleted is as one that does not exist. Admission
+// judges it no more, the apiserver lets its spec be edited as long as somebody's finalizer holds it,
+// and what such an edit says would otherwise reach the Sandboxes of claims unjudged.
+//
 // 2026-11-30: The live read of the template is the only way to know what the cache has not
 // seen, and costs a read for each adoption from a pool of those strategies. Pools of
 // OnReplenish, the default, hand out stale members by design and do without. Considered:

@@ -187,13 +187,13 @@ func (r *Reconciler) outdated(ctx context.Context, s *scope, sandbox *agentsv1be
 }
 
 // refresh reads the template from the apiserver, once in a pass: the cache may not have
-// seen yet what was changed before the claim was made. When it is gone, the pass falls
+// seen yet what was changed before the claim was made. When it is gone, or goes, the pass falls
 // silent until the cache has seen that.
 func (r *Reconciler) refresh(ctx context.Context, s *scope) error {
 	if s.refreshed {
 		return nil
 	}
-	current, err := lookup.Object(ctx, r.live, s.claim.Namespace, s.template.Name, &extensionsv1beta1.SandboxTemplate{})
+	current, err := lookup.Staying(ctx, r.live, s.claim.Namespace, s.template.Name, &extensionsv1beta1.SandboxTemplate{})
 	switch {
 	case err != nil:
 		return err

@@ -129,12 +129,12 @@ func (r *Reconciler) findBlueprint(ctx context.Context, s *scope) error {
 }
 
 // find reads an object that the claim needs: from the cache, and from the apiserver
-// before it is called absent. Until the claim is old enough for that, the pass falls
+// before it is called absent, as is what is being deleted. Until the claim is old enough for that, the pass falls
 // silent. What is found belongs to the cache and must not be changed. Others write its
 // status all the time, and no claim is to wait until their writes are seen.
 func find[T client.Object](ctx context.Context, r *Reconciler, s *scope, name string, into T) (T, error) {
 	var none T
-	found, err := lookup.Object(ctx, lookup.Glancing(r.client), s.claim.Namespace, name, into)
+	found, err := lookup.Staying(ctx, lookup.Glancing(r.client), s.claim.Namespace, name, into)
 	if err != nil {
 		return none, err
 	}
@@ -151,12 +151,12 @@ func find[T client.Object](ctx context.Context, r *Reconciler, s *scope, name st
 	if !isObject {
 		return none, fmt.Errorf("copy %T", into)
 	}
-	return lookup.Object(ctx, r.live, s.claim.Namespace, name, fresh)
+	return lookup.Staying(ctx, r.live, s.claim.Namespace, name, fresh)
 }
 
 // cachedTemplate reads a template as find does, from the cache alone; nil when there is none.
 func (r *Reconciler) cachedTemplate(ctx context.Context, s *scope, name string) (*extensionsv1beta1.SandboxTemplate, error) {
-	return lookup.Object(ctx, lookup.Glancing(r.client), s.claim.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	return lookup.Staying(ctx, lookup.Glancing(r.client), s.claim.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
 }
 
 // options are what a Sandbox depends on besides its template.

@@ -110,6 +110,30 @@ func TestMetadataOfABoundClaimWaitsForItsTemplateAndSaysSo(t *testing.T) {
 	})
 }
 
+// The apiserver takes edits of what somebody's finalizer holds after it was deleted, and admission judges none of them.
+func TestATemplateThatIsBeingDeletedChangesNoSandbox(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t, func(e *environment) { e.Told = &apiserver.Told{} })
+	stock := e.bound()
+	e.templateIs(func(t *template) { t.Finalizers = []string{"example.com/hold"} })
+	e.Delete(stock.template)
+	e.templateIs(func(t *template) {
+		t.Spec.PodTemplate.ObjectMeta.Annotations = map[string]string{"k8s.v1.cni.cncf.io/networks": "unjudged"}
+	})
+	e.edit("claim", withPodMetadata(map[string]string{"sandbox.users.io/a": "b"}, nil))
+	want := `Warning MetadataNotApplied: What this claim adds to its Pod waits until SandboxTemplate "template" is there again, ` +
+		`which says what a claim may add`
+	e.Eventually("its owner is told", func() error {
+		if told := e.Told.All(); !slices.Contains(told, want) {
+			return fmt.Errorf("he is told %q", told)
+		}
+		return nil
+	})
+	if got := e.sandbox("pool-1").Spec.PodTemplate.ObjectMeta.Annotations; got["k8s.v1.cni.cncf.io/networks"] != "" {
+		t.Errorf("the Sandbox has the annotations %v", got)
+	}
+}
+
 // meddler changes one member the moment before the controller takes it, each time.
 type meddler struct {
 	e      *environment

@@ -65,6 +65,17 @@ func Object[T client.Object](ctx context.Context, reader client.Reader, namespac
 	return into, nil
 }
 
+// Staying reads an object as Object does, and finds none when it is being deleted: admission judges
+// it no more, so that nothing that it says may have a new effect.
+func Staying[T client.Object](ctx context.Context, reader client.Reader, namespace, name string, into T) (T, error) {
+	var none T
+	found, err := Object(ctx, reader, namespace, name, into)
+	if err != nil || any(found) == any(none) || found.GetDeletionTimestamp() != nil {
+		return none, err
+	}
+	return found, nil
+}
+
 // TierLabel reads the tier label of a namespace, from the apiserver when the cache
 // does not have the namespace yet: an object may be as young as its namespace. No
 // controller writes namespaces, so that the cache is read as it is. The label is

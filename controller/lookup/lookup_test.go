@@ -43,3 +43,29 @@ func TestTierLabel(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsBeingDeletedIsNotFoundAmongWhatStays(t *testing.T) {
+	for name, tc := range map[string]struct {
+		finalizers []string
+		deleted    *metav1.Time
+		want       bool
+	}{
+		"what stays": {want: true},
+		"what a finalizer of others holds though it was deleted": {finalizers: []string{"example.com/hold"}, deleted: new(metav1.Now())},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "team-a", Name: "object", Finalizers: tc.finalizers, DeletionTimestamp: tc.deleted,
+			}}
+			reader := fake.NewClientBuilder().WithObjects(stored).Build()
+			found, err := lookup.Staying(t.Context(), reader, "team-a", "object", &corev1.ConfigMap{})
+			if err != nil || (found != nil) != tc.want {
+				t.Errorf("Staying() = %v, %v, want one: %t", found, err, tc.want)
+			}
+			absent, err := lookup.Staying(t.Context(), reader, "team-a", "other", &corev1.ConfigMap{})
+			if err != nil || absent != nil {
+				t.Errorf("of what does not exist: Staying() = %v, %v, want none", absent, err)
+			}
+		})
+	}
+}

@@ -83,12 +83,9 @@ func (r *Reconciler) templateOf(ctx context.Context, s *scope) (*extensionsv1bet
 	if name == "" {
 		return nil, nil
 	}
-	template, err := lookup.Object(ctx, r.client, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	template, err := lookup.Staying(ctx, r.client, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
 	if err == nil && template == nil && len(s.owned) == 0 && !s.suspended() {
-		template, err = lookup.Object(ctx, r.live, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+		template, err = lookup.Staying(ctx, r.live, s.sandbox.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
 	}
-	if err != nil || template == nil || template.DeletionTimestamp != nil {
-		return nil, err
-	}
-	return template, nil
+	return template, err
 }

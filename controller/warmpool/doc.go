@@ -27,6 +27,10 @@
 //
 // # Decisions
 //
+// 2026-12-01: A template that is being deleted is as one that does not exist, and a pool that is
+// makes, adopts and replaces nothing: admission judges neither any more, whatever is written to them
+// while somebody's finalizer holds them. What runs stays until its tier ends it or its owner is gone.
+//
 // 2026-11-29: Members are those that the pool controls by UID. The contract's label is
 // a hash of the name that others can make collide; it only finds orphans.
 //

@@ -204,12 +204,12 @@ func (r *Reconciler) gatherOrphans(ctx context.Context, s *scope) error {
 }
 
 // gatherTemplate reads the template, from the apiserver when the cache does not have
-// it, and compares the members with it.
+// it or sees that it goes, and compares the members with it.
 func (r *Reconciler) gatherTemplate(ctx context.Context, s *scope) error {
 	name := s.pool.Spec.TemplateRef.Name
-	template, err := lookup.Object(ctx, r.client, s.pool.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+	template, err := lookup.Staying(ctx, r.client, s.pool.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
 	if err == nil && template == nil {
-		template, err = lookup.Object(ctx, r.live, s.pool.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
+		template, err = lookup.Staying(ctx, r.live, s.pool.Namespace, name, &extensionsv1beta1.SandboxTemplate{})
 	}
 	if err != nil || template == nil {
 		return err

@@ -232,6 +232,28 @@ func TestPoolWaitsForItsTemplateAndSaysSo(t *testing.T) {
 	e.settled(1)
 }
 
+// Admission judges no edit of a template that somebody's finalizer holds after it was deleted.
+func TestAPoolMakesNothingFromATemplateThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	template := makeTemplate()
+	template.Finalizers = []string{"example.com/hold"}
+	e.Create(template, makePool(1))
+	e.settled(1)
+	e.Delete(template)
+	change(e, template, func(t *extensionsv1beta1.SandboxTemplate) { t.Spec.PodTemplate.Spec.HostNetwork = true })
+	change(e, makePool(0), func(p *extensionsv1beta1.SandboxWarmPool) { p.Spec.Replicas = new(int32(2)) })
+	e.Eventually("the pool says of its new size that it has no template", func() error {
+		if said := e.saysProgressing(reasonTemplateNotFound); said.ObservedGeneration != e.pool().Generation {
+			return fmt.Errorf("it says %v", said)
+		}
+		return nil
+	})
+	if got := len(e.members()); got != 1 {
+		t.Errorf("the pool has %d members, want the one that it had", got)
+	}
+}
+
 // A user may give a member an end: no claim gets it any more, and another takes its place.
 func TestAMemberThatItsUserGivesAnEndIsReplaced(t *testing.T) {
 	t.Parallel()

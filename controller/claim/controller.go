@@ -119,7 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if claim == nil || claim.DeletionTimestamp != nil {
 		r.release(request)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, r.leave(ctx, claim)
 	}
 	return ctrl.Result{}, r.settings.Tracer.Pass(ctx, "ReconcileSandboxClaim", claim, func(ctx context.Context) error { return r.pass(ctx, claim) })
 }

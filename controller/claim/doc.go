@@ -54,6 +54,10 @@
 //
 // # Decisions
 //
+// 2026-12-01: A claim that was deleted and that a finalizer of others holds loses its Sandboxes as if it
+// had gone: garbage collection waits for the finalizer, and what serves a claim has no end of its own.
+// Who deletes a claim with its Sandbox orphaned keeps that, and the tier ends it like any other.
+//
 // 2026-12-01: A pool or a template that is being deleted is as one that does not exist. Admission
 // judges it no more, the apiserver lets its spec be edited as long as somebody's finalizer holds it,
 // and what such an edit says would otherwise reach the Sandboxes of claims unjudged.

@@ -5,7 +5,6 @@ package claim
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +12,6 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
-	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // gather reads everything that a pass needs. An error means that nothing is known, so
@@ -33,13 +31,12 @@ func (r *Reconciler) gather(ctx context.Context, claim *extensionsv1beta1.Sandbo
 	if err := r.gatherTier(ctx, s); err != nil {
 		return nil, err
 	}
-	var controlled agentsv1beta1.SandboxList
-	err := r.client.List(ctx, &controlled, client.InNamespace(claim.Namespace), client.MatchingFields{relations.SandboxByClaim: string(claim.UID)}, lookup.Shared)
+	controlled, err := r.controlled(ctx, claim)
 	if err != nil {
-		return nil, fmt.Errorf("list the Sandboxes of the claim: %w", err)
+		return nil, err
 	}
-	for i := range controlled.Items {
-		s.owned[controlled.Items[i].Name] = &controlled.Items[i]
+	for i := range controlled {
+		s.owned[controlled[i].Name] = &controlled[i]
 	}
 	for name := range sets.New(claim.Status.SandboxStatus.Name, s.record.bound, claim.Name).Delete("") {
 		if err := r.gatherNamed(ctx, s, name); err != nil {

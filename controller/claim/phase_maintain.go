@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -74,7 +75,8 @@ func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) deleteSandbox(ctx context.Context, sandbox *agentsv1beta1.Sandbox) error {
-	err := r.client.Delete(ctx, sandbox, client.Preconditions{UID: &sandbox.UID})
+	err := r.client.Delete(ctx, sandbox, client.Preconditions{UID: &sandbox.UID},
+		client.PropagationPolicy(metav1.DeletePropagationBackground)) // or a finalizer on it would say what becomes of its Pod
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete Sandbox %q: %w", sandbox.Name, err)
 	}

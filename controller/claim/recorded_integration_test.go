@@ -160,6 +160,18 @@ func TestAClaimThatIsBeingDeletedGetsNothing(t *testing.T) {
 	}
 }
 
+// Garbage collection does not come, as long as a finalizer of its owner holds the claim.
+func TestAClaimThatWasDeletedAndIsHeldEndsWhatServesIt(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	e.bound(func(c *extensionsv1beta1.SandboxClaim) { c.Finalizers = []string{"example.com/keep"} })
+	apiserver.Change(e.Environment, "pool-1", &agentsv1beta1.Sandbox{}, func(s *agentsv1beta1.Sandbox) {
+		s.Finalizers = []string{metav1.FinalizerOrphanDependents} // which would keep its Pod
+	})
+	e.Delete(e.claim("claim"))
+	e.Gone("pool-1", &agentsv1beta1.Sandbox{})
+}
+
 // A pool that changes wakes the claims that may wait for it; a template that appears, all
 // claims of its pools.
 func TestAPoolWakesTheClaimsThatHaveNothing(t *testing.T) {

@@ -7,15 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // leave tends the Pods of a Sandbox that is being deleted, or of one that is gone: as
@@ -28,7 +27,7 @@ func (r *Reconciler) leave(ctx context.Context, key client.ObjectKey, sandbox *a
 		return err
 	}
 	errs := []error{r.keepApart(ctx, key.Namespace, pods)}
-	if sandbox != nil && heldByOthers(sandbox) {
+	if sandbox != nil && relations.HeldByOthers(sandbox) {
 		for _, pod := range pods {
 			if ownershipOf(pod, sandbox) == ours {
 				errs = append(errs, r.deleteOwned(ctx, pod))
@@ -36,14 +35,6 @@ func (r *Reconciler) leave(ctx context.Context, key client.ObjectKey, sandbox *a
 		}
 	}
 	return problems{}.with(errors.Join(errs...)).outcome()
-}
-
-// heldByOthers says whether a finalizer keeps a Sandbox that is being deleted. Those of
-// garbage collection do not count: it is at work on the Pods then, be it that it ends
-// them or that it lets go of them, as whoever deleted the Sandbox asked for.
-func heldByOthers(sandbox *agentsv1beta1.Sandbox) bool {
-	return !slices.Contains(sandbox.Finalizers, metav1.FinalizerOrphanDependents) &&
-		slices.ContainsFunc(sandbox.Finalizers, func(name string) bool { return name != metav1.FinalizerDeleteDependents })
 }
 
 // podsOf are the Pods that a Sandbox of that name controls, whichever it was.

@@ -17,6 +17,10 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/policies/engine"
 )
 
+// maxServed is how many bytes of JSON the templates or the pools of a namespace may have that are
+// decoded for a rule: whoever writes them could fill the memory by one request.
+const maxServed = 4 << 20
+
 // Inventory serves what exists in the cluster to rules that declare it, from informers.
 type Inventory struct {
 	Cached client.Reader
@@ -70,9 +74,20 @@ func (i Inventory) objects(ctx context.Context, kind, namespace string) (map[str
 	if err := i.Cached.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list %s of namespace %q: %w", kind, namespace, err)
 	}
+	size := 0
+	for n := range list.Items {
+		size += sizeOf(&list.Items[n])
+	}
+	if size > maxServed {
+		return nil, fmt.Errorf("list %s of namespace %q: they are %d bytes, more than %d", kind, namespace, size, maxServed)
+	}
 	found := make(map[string]any, len(list.Items))
 	for n := range list.Items {
-		found[list.Items[n].GetName()] = list.Items[n].Object
+		object, err := unpacked(&list.Items[n])
+		if err != nil {
+			return nil, err
+		}
+		found[list.Items[n].GetName()] = object
 	}
 	return found, nil
 }

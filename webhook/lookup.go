@@ -115,7 +115,7 @@ func (l Lookup) extension(ctx context.Context, kind, namespace, name string) (ma
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
 	}
-	return object.Object, nil
+	return unpacked(object)
 }
 
 // Colliding returns the name of another object of the kind whose name has the same
@@ -198,8 +198,7 @@ func extensionObject(kind string) *unstructured.Unstructured {
 func trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
-		object.SetManagedFields(nil)
-		delete(object.Object, "status")
+		return packed(object)
 	case *metav1.PartialObjectMetadata:
 		object.ManagedFields = nil
 	}

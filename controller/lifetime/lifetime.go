@@ -29,6 +29,9 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/config"
 )
 
+// Bounded says whether a tier gives a longest life.
+func Bounded(tier config.Tier) bool { return tier.MaxLifetime.Duration > 0 }
+
 // Note puts into the labels of what is about to be started the longest life that the
 // tier gives now, or takes an earlier note away where it gives any.
 func Note(started metav1.Object, tier config.Tier) {

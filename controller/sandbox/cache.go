@@ -57,7 +57,7 @@ func CacheByObject(trackedOnly bool) (map[client.Object]cache.ByObject, error) {
 	}, nil
 }
 
-// stripPod keeps of a Pod what this package reads: metadata, the node, and the part
+// stripPod keeps of a Pod what this package reads: metadata, the node, how long it may take to end, and the part
 // of the status that conditions rest on. Of Pods that no Sandbox has to do with even
 // less. Patches of stripped Pods are of metadata only, so that nothing stripped can
 // be taken for removed.
@@ -67,7 +67,7 @@ func stripPod(object any) (any, error) {
 		return object, nil // a tombstone
 	}
 	pod.ManagedFields, pod.Finalizers = nil, nil
-	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds}
 	status := pod.Status
 	pod.Status = corev1.PodStatus{
 		Phase: status.Phase, Conditions: status.Conditions, PodIP: status.PodIP, PodIPs: status.PodIPs,
@@ -141,7 +141,7 @@ func podOwner(object client.Object) []string {
 
 // podPolicies has those of a Pod that is being deleted too: it runs until it is gone.
 func podPolicies(object client.Object) []string {
-	if relations.Sandbox(object) == nil {
+	if relations.Sandbox(object) == nil && !stray(object) {
 		return nil
 	}
 	return isolation.SelectedBy(object.GetLabels())

@@ -5,6 +5,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -66,6 +67,7 @@ type Reconciler struct {
 	starts   *starts
 	births   births
 	restarts restarts
+	strays   strays
 	waker    waker.Waker
 }
 
@@ -96,13 +98,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	astray := r.endStray(ctx, request.NamespacedName)
 	if sandbox == nil || sandbox.DeletionTimestamp != nil {
 		r.births.forget(request.NamespacedName)
 		r.starts.forget(request.NamespacedName)
 		r.restarts.forget(request.NamespacedName)
-		return ctrl.Result{}, r.leave(ctx, request.NamespacedName, sandbox)
+		return ctrl.Result{}, errors.Join(astray, r.leave(ctx, request.NamespacedName, sandbox))
 	}
-	return ctrl.Result{}, r.settings.Tracer.Pass(ctx, "ReconcileSandbox", sandbox, func(ctx context.Context) error { return r.pass(ctx, sandbox) })
+	err = r.settings.Tracer.Pass(ctx, "ReconcileSandbox", sandbox, func(ctx context.Context) error { return r.pass(ctx, sandbox) })
+	return ctrl.Result{}, errors.Join(astray, err)
 }
 
 // pass is one pass over a Sandbox that stays.

@@ -69,8 +69,21 @@
 // to it either, but its Pods run until they are gone: the policies that their labels
 // name are mended until then, also when the Sandbox itself is gone, expired, suspended
 // or refused. Where somebody's finalizer holds the Sandbox its Pods are deleted, or a
-// tenant had code that neither shutdownTime nor a suspension ends. Who deletes a Sandbox
-// with its dependents orphaned keeps the Pod, as everywhere in Kubernetes.
+// tenant had code that neither shutdownTime nor a suspension ends.
+//
+// 2026-12-01: Nothing that a tenant may write keeps a Pod running without an end. The controllers delete in
+// the background, which wins over a finalizer that orphans. A Pod of ours that nobody controls, because its
+// Sandbox was deleted without it, is ended five minutes after it was noticed, be there a Sandbox of its name
+// or not: whatever may adopt it has done so by then. It is known by the labels that nobody but this
+// controller may set; since when it is astray is kept in memory only, so that a controller that starts
+// anew counts again. A Sandbox that adopted a Pod ends when a tier would have ended that, also when it
+// belongs to a claim: who orphans a Pod and lets it be adopted again gains no time.
+//
+// 2026-12-01: What ends a life gives a Pod 300 seconds at most, the default of the rule grace-period, which
+// only warns: an expiry, the tier, a Sandbox that somebody holds, a Pod that nobody controls, and, in a tier
+// with a longest life, also a suspension and the deletion of a Sandbox. One that is ending already has its time
+// shortened. Elsewhere a suspension and a deletion leave the Pod the time that it asks for: nothing there
+// has an end that it could put off.
 //
 // 2026-11-29: The floor of the Pod is what admission refuses whatever is exempt: the
 // fields that reach the node, identities of the cluster, and the Pod Security level that

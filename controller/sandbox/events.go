@@ -19,10 +19,12 @@ const (
 	eventQuotaExceeded = "QuotaExceeded"
 	eventPodFailed     = "PodFailed"
 	eventCurtailed     = "LifetimeCurtailed"
+	eventStrayPod      = "PodWithoutSandbox"
 
 	actionReconciling   = "Reconciling"
 	actionCreatingPod   = "CreatingPod"
 	actionRecreatingPod = "RecreatingPod"
+	actionDeletingPod   = "DeletingPod"
 )
 
 // notice is one thing to tell whoever watches the Sandbox.

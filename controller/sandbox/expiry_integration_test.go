@@ -6,6 +6,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -125,3 +126,38 @@ func differs(want, got any) error {
 type differenceError string
 
 func (d differenceError) Error() string { return "(-want +got):\n" + string(d) }
+
+// The apiserver shortens what somebody chose before, and no finalizer decides.
+func TestAPodThatAsksForAYearToEndInIsHeldToMinutes(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		edits []func(*environment)
+		end   func(*environment, *corev1.Pod)
+	}{
+		"at its expiry": {end: func(e *environment, _ *corev1.Pod) {
+			e.edit(shutDownAt(time.Unix(0, 0), agentsv1beta1.ShutdownPolicyRetain))
+		}},
+		"at its expiry, when its user deleted it before": {end: func(e *environment, pod *corev1.Pod) {
+			e.Delete(pod)
+			e.edit(shutDownAt(time.Unix(0, 0), agentsv1beta1.ShutdownPolicyRetain))
+		}},
+		"at a suspension in a tier with a longest life": {
+			edits: []func(*environment){bounded(time.Hour)}, end: func(e *environment, _ *corev1.Pod) { e.edit(suspend) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnvironment(t, tc.edits...)
+			pod := e.running(makeSandbox(func(s *agentsv1beta1.Sandbox) {
+				s.Spec.PodTemplate.Spec.TerminationGracePeriodSeconds = new(int64(365 * 24 * 60 * 60))
+			}))
+			tc.end(e, pod)
+			e.Eventually("it has minutes to end in", func() error {
+				if e.Get(pod.Name, pod); pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds != longestGoodbye {
+					return fmt.Errorf("it is deleted at %v", pod.DeletionTimestamp)
+				}
+				return nil
+			})
+		})
+	}
+}

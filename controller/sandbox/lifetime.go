@@ -17,11 +17,12 @@ import (
 )
 
 // tierEnd is when the tier ends the Sandbox; the zero time for never. One that belongs
-// to a claim ends with it. Those of a pool run what its template says before anybody claims
+// to a claim ends with it, unless it adopted a Pod that ran before. Those of a pool run what its template says before anybody claims
 // them: they end too, not all at the same time, and the pool makes others.
 func (s *scope) tierEnd() time.Time {
 	controller := extensionController(s.sandbox)
-	if controller == extensionsv1beta1.SandboxClaimKind {
+	began, inherited := s.began()
+	if controller == extensionsv1beta1.SandboxClaimKind && !inherited {
 		return time.Time{}
 	}
 	var running []metav1.Object
@@ -31,11 +32,27 @@ func (s *scope) tierEnd() time.Time {
 	for _, pod := range s.owned {
 		running = append(running, pod)
 	}
-	end := lifetime.End(s.sandbox.CreationTimestamp.Time, s.tier, running...)
-	if controller == "" {
+	end := lifetime.End(began, s.tier, running...)
+	if controller != extensionsv1beta1.SandboxWarmPoolKind {
 		return end
 	}
 	return lifetime.Spread(s.sandbox, end)
+}
+
+// clockSkew is how far the clocks of two apiservers may be apart.
+const clockSkew = time.Minute
+
+// began is when the life began that the tier bounds: with the Sandbox, or with a Pod that is older and that
+// it adopted. Inherited says that there is such a Pod.
+func (s *scope) began() (began time.Time, inherited bool) {
+	created := s.sandbox.CreationTimestamp.Time
+	began = created
+	for _, pod := range s.owned {
+		if made := pod.CreationTimestamp.Time; !made.IsZero() && made.Before(began) {
+			began = made
+		}
+	}
+	return began, created.Sub(began) > clockSkew
 }
 
 // curtailed says whether the tier ends the Sandbox before its own shutdownTime does.

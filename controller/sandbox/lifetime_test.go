@@ -41,6 +41,11 @@ func under(most time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { lifetime.Note(p, giving(most)) }
 }
 
+// ranFor is a Pod that was made that long before noon.
+func ranFor(age time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(noon().Add(-age)) }
+}
+
 func TestATierEndsWhatItStarted(t *testing.T) {
 	const hour = time.Hour
 	expired := withCondition(agentsv1beta1.ConditionReady, metav1.ConditionFalse, agentsv1beta1.ReasonSandboxExpired, "", noon())
@@ -62,6 +67,9 @@ func TestATierEndsWhatItStarted(t *testing.T) {
 		"served to a claim":                            {scope: makeScope(makeSandbox(aged(2*hour), controlledBy("SandboxClaim")), inTier(hour), running(hour))},
 		"waiting in a pool":                            {scope: makeScope(makeSandbox(aged(hour), controlledBy("SandboxWarmPool")), inTier(hour), running(hour)), expired: true, refused: true},
 		"that somebody's own kind controls":            {scope: makeScope(makeSandbox(aged(2*hour), ownedByAWeb), inTier(hour), running(hour)), expired: true, refused: true},
+		"that adopted a Pod which ran before":          {scope: makeScope(makeSandbox(aged(0)), inTier(hour), having(makePod("box", ownedByBox, under(hour), ranFor(hour)))), expired: true, refused: true},
+		"served to a claim with a Pod that ran before": {scope: makeScope(makeSandbox(aged(0), controlledBy("SandboxClaim")), inTier(hour), having(makePod("box", ownedByBox, under(hour), ranFor(hour)))), expired: true, refused: true},
+		"served to a claim, by clocks that are apart":  {scope: makeScope(makeSandbox(aged(hour), controlledBy("SandboxClaim")), inTier(hour), having(makePod("box", ownedByBox, under(hour), ranFor(hour+time.Minute))))},
 		"suspended, since its policy may delete files": {scope: makeScope(makeSandbox(aged(2*hour), suspend), inTier(hour)), refused: true},
 		"never started":                                {scope: makeScope(makeSandbox(aged(2*hour)), inTier(hour)), refused: true},
 		"ended before, though its Pod is gone":         {scope: makeScope(makeSandbox(aged(2*hour), expired), inTier(hour)), expired: true, refused: true},

@@ -13,28 +13,61 @@ import (
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/isolation"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/lifetime"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
 )
 
 // leave tends the Pods of a Sandbox that is being deleted, or of one that is gone: as
-// long as they run they stay isolated. Garbage collection ends them, and this pass does
-// where a finalizer of somebody else's holds the Sandbox, and garbage collection with
+// long as they run they stay isolated. Garbage collection ends them, in the time that a tier
+// with a longest life leaves them, and this pass does where a finalizer of somebody else's holds the Sandbox, and garbage collection with
 // it. Nothing is written to the Sandbox.
 func (r *Reconciler) leave(ctx context.Context, key client.ObjectKey, sandbox *agentsv1beta1.Sandbox) error {
 	pods, err := r.podsOf(ctx, key)
 	if err != nil {
 		return err
 	}
-	errs := []error{r.keepApart(ctx, key.Namespace, pods)}
-	if sandbox != nil && relations.HeldByOthers(sandbox) {
-		for _, pod := range pods {
-			if ownershipOf(pod, sandbox) == ours {
-				errs = append(errs, r.deleteOwned(ctx, pod))
-			}
+	bounded, err := r.bounded(ctx, key.Namespace, pods)
+	errs := []error{r.keepApart(ctx, key.Namespace, pods), err}
+	held := sandbox != nil && relations.HeldByOthers(sandbox)
+	for _, pod := range pods {
+		if held && ownershipOf(pod, sandbox) == ours || bounded && pod.DeletionTimestamp != nil {
+			errs = append(errs, r.endPod(ctx, pod))
 		}
 	}
 	return problems{}.with(errors.Join(errs...)).outcome()
+}
+
+// longestGoodbye is how many seconds a Pod may take to end once its life is over: as many as the rule
+// grace-period lets it have.
+const longestGoodbye = 300
+
+// endPod deletes a Pod whose life is over, and shortens the time that one takes which is ending already.
+func (r *Reconciler) endPod(ctx context.Context, pod *corev1.Pod, options ...client.DeleteOption) error {
+	grace := pod.Spec.TerminationGracePeriodSeconds
+	if pod.DeletionTimestamp != nil {
+		grace = pod.DeletionGracePeriodSeconds
+	}
+	if grace != nil && *grace > longestGoodbye {
+		return r.delete(ctx, pod, append(options, client.GracePeriodSeconds(longestGoodbye))...)
+	}
+	if pod.DeletionTimestamp != nil {
+		return nil
+	}
+	return r.delete(ctx, pod, options...)
+}
+
+// bounded says whether the tier gives Pods that are left a longest life.
+func (r *Reconciler) bounded(ctx context.Context, namespace string, pods []*corev1.Pod) (bool, error) {
+	if len(pods) == 0 {
+		return false, nil
+	}
+	label, err := lookup.TierLabel(ctx, r.client, r.live, namespace)
+	if errors.Is(err, lookup.ErrNoNamespace) {
+		return false, nil // they go with it
+	}
+	_, tier, _ := r.settings.Platform.TierOf(label)
+	return lifetime.Bounded(tier), err
 }
 
 // podsOf are the Pods that a Sandbox of that name controls, whichever it was.

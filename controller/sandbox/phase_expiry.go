@@ -58,7 +58,7 @@ func (s *scope) deletesItself() bool {
 func (r *Reconciler) endSandbox(ctx context.Context, s *scope, fresh *agentsv1beta1.Sandbox) error {
 	var errs []error
 	for _, pod := range s.owned {
-		errs = append(errs, r.deleteOwned(ctx, pod))
+		errs = append(errs, r.endPod(ctx, pod))
 	}
 	if s.ownsService() {
 		errs = append(errs, r.deleteOwned(ctx, s.foundService))

@@ -58,6 +58,9 @@ func (r *Reconciler) phasePod(ctx context.Context, s *scope) error {
 	case podSync:
 		return r.syncPod(ctx, s)
 	case podDelete:
+		if lifetime.Bounded(s.tier) {
+			return r.endPod(ctx, s.pod)
+		}
 		return r.deleteOwned(ctx, s.pod)
 	case podNone:
 	}

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
@@ -91,8 +92,17 @@ func (r *Reconciler) deleteOwned(ctx context.Context, object client.Object) erro
 	if object.GetDeletionTimestamp() != nil {
 		return nil
 	}
+	return r.delete(ctx, object)
+}
+
+// delete deletes an object in the background, whatever a finalizer on it says of its dependents, and
+// no later one of the same name.
+func (r *Reconciler) delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	uid := object.GetUID()
-	return client.IgnoreNotFound(r.client.Delete(ctx, object, client.Preconditions{UID: &uid}))
+	options = append([]client.DeleteOption{
+		client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground),
+	}, options...)
+	return client.IgnoreNotFound(r.client.Delete(ctx, object, options...))
 }
 
 func serviceFQDN(service *corev1.Service, domain string) string {

@@ -97,11 +97,14 @@ func (r *Reconciler) sandboxOf(ctx context.Context, object client.Object) []ctrl
 }
 
 // sandboxesOfPod maps a Pod as sandboxOf does, and if nobody controls it, also to the
-// Sandboxes that track it under its own name.
+// Sandboxes that track it under its own name. One that is astray is looked after under its name.
 func (r *Reconciler) sandboxesOfPod(ctx context.Context, object client.Object) []ctrl.Request {
 	requests := r.sandboxOf(ctx, object)
 	if relations.Sandbox(object) != nil {
 		return requests
+	}
+	if stray(object) {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 	}
 	return append(requests, r.sandboxesBy(ctx, indexSandboxByPod, object)...)
 }
@@ -136,6 +139,8 @@ func (r *Reconciler) sandboxesOfPolicy(ctx context.Context, object client.Object
 	for i := range pods.Items {
 		if owner := relations.Sandbox(&pods.Items[i]); owner != nil {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}})
+		} else {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&pods.Items[i])})
 		}
 	}
 	return requests

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,7 +79,8 @@ func (r *Reconciler) removeAll(ctx context.Context, s *scope) {
 	inParallel(count, func(i int) {
 		sandbox := s.plan.remove[i].sandbox
 		err := r.client.Delete(ctx, &agentsv1beta1.Sandbox{ObjectMeta: *sandbox.ObjectMeta.DeepCopy()},
-			client.Preconditions{UID: &sandbox.UID, ResourceVersion: &sandbox.ResourceVersion})
+			client.Preconditions{UID: &sandbox.UID, ResourceVersion: &sandbox.ResourceVersion},
+			client.PropagationPolicy(metav1.DeletePropagationBackground)) // whatever a finalizer on it says of its Pod
 		mu.Lock()
 		defer mu.Unlock()
 		gone := err == nil || apierrors.IsNotFound(err)

@@ -93,7 +93,7 @@ func New(cached client.Client, live client.Reader, recorder events.EventRecorder
 	}
 	r := &Reconciler{client: cached, live: live, recorder: recorder, clock: clk, settings: settings}
 	r.index = candidates.New(r.waker.Now)
-	r.metrics = newMetrics(r.index, r.waker.Queued)
+	r.metrics = newMetrics(r.index, r.waker.Queued, clk)
 	if settings.Verdicts != nil {
 		settings.Verdicts.OnChange(r.index.Reconsider)
 	}

@@ -8,12 +8,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/claim/candidates"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/series"
 )
 
 const (
@@ -27,6 +30,7 @@ const (
 	labelNamespace = "namespace"
 	labelLaunch    = "launch_type"
 	labelTemplate  = "sandbox_template"
+	labelPool      = "warmpool_name"
 )
 
 // metrics are what the claim controller counts and measures.
@@ -38,10 +42,17 @@ type metrics struct {
 	conflicts prometheus.Counter
 	waiting   prometheus.GaugeFunc
 	depth     prometheus.GaugeFunc
+
+	// templates are the names in the series of latencies, launchedFrom those in launches.
+	templates    *series.Names[string]
+	launchedFrom *series.Names[origin]
 }
 
-func newMetrics(index *candidates.Index, queued func() int) *metrics {
-	return &metrics{
+// origin is what a Sandbox was launched from.
+type origin struct{ template, pool string }
+
+func newMetrics(index *candidates.Index, queued func() int, clk clock.PassiveClock) *metrics {
+	m := &metrics{
 		fromWebhook: latency("agent_sandbox_claim_startup_latency_ms",
 			"Milliseconds from when a webhook first saw a claim until it was Ready."),
 		fromController: latency("agent_sandbox_claim_controller_startup_latency_ms",
@@ -50,7 +61,7 @@ func newMetrics(index *candidates.Index, queued func() int) *metrics {
 			"Milliseconds from when the client asked until its claim was Ready."),
 		launches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "agent_sandbox_claim_creation_total", Help: "Claims that got a Sandbox.",
-		}, []string{labelNamespace, labelTemplate, labelLaunch, "warmpool_name", "pod_condition", "created_by"}),
+		}, []string{labelNamespace, labelTemplate, labelLaunch, labelPool, "pod_condition", "created_by"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "agent_sandbox_claim_failures_total",
 			Help: "Times that a claim came into trouble, by the reason of its Ready condition, or BindTimeout if it never got a Sandbox.",
@@ -65,6 +76,18 @@ func newMetrics(index *candidates.Index, queued func() int) *metrics {
 			Name: "agent_sandbox_claim_queue_depth", Help: "Claims that wait for a worker.",
 		}, func() float64 { return float64(queued()) }),
 	}
+	m.templates = series.New(clk, series.Other, func(_, template string, last bool) {
+		if !last {
+			return
+		}
+		for _, latencies := range []*prometheus.HistogramVec{m.fromWebhook, m.fromController, m.fromClient} {
+			latencies.DeletePartialMatch(prometheus.Labels{labelTemplate: template})
+		}
+	})
+	m.launchedFrom = series.New(clk, origin{series.Other, series.Other}, func(namespace string, from origin, _ bool) {
+		m.launches.DeletePartialMatch(prometheus.Labels{labelNamespace: namespace, labelTemplate: from.template, labelPool: from.pool})
+	})
+	return m
 }
 
 // latency is a histogram whose buckets begin where a warm claim ends.
@@ -91,7 +114,19 @@ func (m *metrics) register(to prometheus.Registerer) error {
 
 // forget drops the series of a namespace that is gone. There may be a new one for each task.
 func (m *metrics) forget(namespace string) {
-	m.launches.DeletePartialMatch(prometheus.Labels{labelNamespace: namespace})
+	m.templates.Leave(namespace)
+	m.launchedFrom.Leave(namespace)
+}
+
+// forgetTemplate drops the series of a template that is gone.
+func (m *metrics) forgetTemplate(template client.Object) {
+	m.templates.Forget(template.GetNamespace(), func(name string) bool { return name == template.GetName() })
+	m.launchedFrom.Forget(template.GetNamespace(), func(from origin) bool { return from.template == template.GetName() })
+}
+
+// forgetPool drops the series of a pool that is gone.
+func (m *metrics) forgetPool(pool client.Object) {
+	m.launchedFrom.Forget(pool.GetNamespace(), func(from origin) bool { return from.pool == pool.GetName() })
 }
 
 // countLaunch counts a claim that got its Sandbox.
@@ -104,8 +139,10 @@ func (r *Reconciler) countLaunch(s *scope) {
 	if creator == "" {
 		creator = keys.CreatedByUnknown
 	}
-	r.metrics.launches.WithLabelValues(s.claim.Namespace, templateLabel(s.sandbox), s.launched,
-		s.claim.Spec.WarmPoolRef.Name, condition, creator).Inc()
+	from := origin{templateLabel(s.sandbox), s.claim.Spec.WarmPoolRef.Name}
+	r.metrics.launchedFrom.Use(s.claim.Namespace, from, func(from origin) {
+		r.metrics.launches.WithLabelValues(s.claim.Namespace, from.template, s.launched, from.pool, condition, creator).Inc()
+	})
 }
 
 // measure follows a status that was just written: troubles by reason, and the time
@@ -141,7 +178,9 @@ func (r *Reconciler) measureLatency(s *scope, ready time.Time) {
 		{r.metrics.fromClient, timeIn(s.claim, keys.ClientFirstRequestedAt)},
 	} {
 		if span := ready.Sub(measured.since); !measured.since.IsZero() && span >= 0 {
-			measured.histogram.WithLabelValues(launch, template).Observe(float64(span) / float64(time.Millisecond))
+			r.metrics.templates.Use(s.claim.Namespace, template, func(template string) {
+				measured.histogram.WithLabelValues(launch, template).Observe(float64(span) / float64(time.Millisecond))
+			})
 		}
 	}
 }

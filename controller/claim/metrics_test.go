@@ -21,6 +21,7 @@ import (
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/series"
 )
 
 func TestTroublesAreCountedByTheirReasons(t *testing.T) {
@@ -201,30 +202,49 @@ func troublesIn(t *testing.T, registry *prometheus.Registry) map[string]float64 
 	return counted
 }
 
-// A platform may have a namespace for each task: what was counted in one goes with it.
-func TestWhatWasCountedInANamespaceGoesWithIt(t *testing.T) {
+// A tenant chooses the names of templates and pools, and a platform may have a namespace for each task.
+func TestWhatIsCountedIsBoundedAndGoesWithItsNamespace(t *testing.T) {
 	r := New(nil, nil, nil, clocktesting.NewFakePassiveClock(noon()), Settings{})
-	for _, namespace := range []string{"team-a", "team-b"} {
+	serve := func(namespace, template, pool string) {
 		s := makeScope()
-		s.claim.Namespace, s.sandbox, s.launched = namespace, makeSandbox(), "warm"
+		s.claim.Namespace, s.claim.Spec.WarmPoolRef.Name, s.launched = namespace, pool, "warm"
+		s.claim.Annotations = map[string]string{}
+		for _, key := range []string{keys.WebhookFirstObservedAt, keys.ControllerFirstObservedAt, keys.ClientFirstRequestedAt} {
+			s.claim.Annotations[key] = noon().Format(time.RFC3339Nano)
+		}
+		s.sandbox = makeSandbox(func(s *agentsv1beta1.Sandbox) { s.Annotations[keys.SandboxTemplateRef] = template })
 		r.countLaunch(s)
+		r.measureLatency(s, noon())
 	}
-	r.namespaceEvents().Delete(t.Context(), event.DeleteEvent{Object: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}}, nil)
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(r.metrics.launches)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var left []string
-	for _, metric := range families[0].GetMetric() {
-		for _, label := range metric.GetLabel() {
-			if label.GetName() == labelNamespace {
-				left = append(left, label.GetValue())
-			}
+	expect := func(after string, launches, latencies int) {
+		t.Helper()
+		got := []int{seriesOf(r.metrics.launches)}
+		for _, histogram := range []*prometheus.HistogramVec{r.metrics.fromWebhook, r.metrics.fromController, r.metrics.fromClient} {
+			got = append(got, seriesOf(histogram))
+		}
+		if diff := cmp.Diff([]int{launches, latencies, latencies, latencies}, got); diff != "" {
+			t.Errorf("series %s (-want +got):\n%s", after, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"team-b"}, left); diff != "" {
-		t.Errorf("namespaces that have series (-want +got):\n%s", diff)
+	for n := range 1000 {
+		serve("team-a", fmt.Sprintf("template-%d", n), fmt.Sprintf("pool-%d", n))
 	}
+	serve("team-b", "template-0", "pool-0")
+	expect("of a thousand names, and of one of another namespace", series.Most+2, series.Most+1)
+
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "team-a", Name: name} }
+	r.metrics.forgetPool(&extensionsv1beta1.SandboxWarmPool{ObjectMeta: named("pool-1")})
+	expect("without a pool", series.Most+1, series.Most+1)
+	r.templateEvents().Delete(t.Context(), event.DeleteEvent{Object: &extensionsv1beta1.SandboxTemplate{ObjectMeta: named("template-2")}}, nil)
+	expect("without a template", series.Most, series.Most)
+
+	r.namespaceEvents().Delete(t.Context(), event.DeleteEvent{Object: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}}, nil)
+	expect("without the namespace", 1, 1)
+}
+
+// seriesOf counts the series of a metric.
+func seriesOf(metric prometheus.Collector) int {
+	collected := make(chan prometheus.Metric, 2000)
+	metric.Collect(collected)
+	return len(collected)
 }

@@ -242,7 +242,10 @@ func (r *Reconciler) poolEvents() handler.EventHandler {
 				wake(ctx, e.ObjectNew, queue)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) { wake(ctx, e.Object, queue) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) {
+			r.metrics.forgetPool(e.Object)
+			wake(ctx, e.Object, queue)
+		},
 	}
 }
 
@@ -277,6 +280,7 @@ func (r *Reconciler) templateEvents() handler.EventHandler {
 				wake(ctx, e.ObjectNew, false, queue)
 			}
 		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { r.metrics.forgetTemplate(e.Object) },
 	}
 }
 

@@ -84,7 +84,7 @@ func New(cached client.Client, live client.Reader, recorder events.EventRecorder
 		clock:    clk,
 		settings: settings,
 		policies: netpol.New(cached, live, fieldOwner),
-		starts:   newStarts(),
+		starts:   newStarts(clk),
 	}
 }
 

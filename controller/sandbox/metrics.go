@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
@@ -19,6 +20,7 @@ import (
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/lookup"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/relations"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/series"
 )
 
 const (
@@ -27,6 +29,7 @@ const (
 	// nobody owns a Sandbox that a user made.
 	nobody         = "None"
 	labelNamespace = "namespace"
+	labelTemplate  = "sandbox_template"
 	// scrapePatience bounds how long a scrape waits for the cache.
 	scrapePatience = 5 * time.Second
 )
@@ -41,7 +44,7 @@ type population struct {
 
 func newPopulation(cached client.Reader, leads <-chan struct{}) *population {
 	return &population{client: cached, leads: leads, count: prometheus.NewDesc("agent_sandboxes", "Sandboxes that there are.",
-		[]string{labelNamespace, "ready_condition", "expired", "launch_type", "sandbox_template", "owned_by", "created_by"}, nil)}
+		[]string{labelNamespace, "ready_condition", "expired", "launch_type", labelTemplate, "owned_by", "created_by"}, nil)}
 }
 
 // Describe implements prometheus.Collector.
@@ -116,6 +119,8 @@ func orUnknown(text string) string {
 // the first time. Only what this process has seen from the beginning is measured.
 type starts struct {
 	latency *prometheus.HistogramVec
+	// templates are the names in the series of latency.
+	templates *series.Names[string]
 
 	mu sync.Mutex
 	// seen is when this process first saw a Sandbox that nobody had reported on.
@@ -127,16 +132,20 @@ type sighting struct {
 	at  time.Time
 }
 
-func newStarts() *starts {
-	return &starts{
+func newStarts(clk clock.PassiveClock) *starts {
+	s := &starts{
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{ //nolint:promlinter // The name is a fact of the API.
 			Name: "agent_sandbox_creation_latency_ms", Help: "Milliseconds from the creation of a Sandbox until it was Ready for the first time.",
 			Buckets: []float64{
 				1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 120000, 240000, 300000, 600000,
 			},
-		}, []string{labelNamespace, "launch_type", "sandbox_template"}),
+		}, []string{labelNamespace, "launch_type", labelTemplate}),
 		seen: map[types.NamespacedName]sighting{},
 	}
+	s.templates = series.New(clk, series.Other, func(namespace, template string, _ bool) {
+		s.latency.DeletePartialMatch(prometheus.Labels{labelNamespace: namespace, labelTemplate: template})
+	})
+	return s
 }
 
 // begin notes a Sandbox that has no status yet.
@@ -167,8 +176,10 @@ func (s *starts) ready(sandbox *agentsv1beta1.Sandbox, now time.Time) {
 		return
 	}
 	span := now.Sub(born(sandbox.CreationTimestamp.Time, first.at))
-	s.latency.WithLabelValues(sandbox.Namespace, orUnknown(sandbox.Labels[keys.LaunchType]), orUnknown(relations.TemplateOfSandbox(sandbox))).
-		Observe(float64(span) / float64(time.Millisecond))
+	s.templates.Use(sandbox.Namespace, orUnknown(relations.TemplateOfSandbox(sandbox)), func(template string) {
+		s.latency.WithLabelValues(sandbox.Namespace, orUnknown(sandbox.Labels[keys.LaunchType]), template).
+			Observe(float64(span) / float64(time.Millisecond))
+	})
 }
 
 // forget drops a Sandbox that is gone.
@@ -180,7 +191,7 @@ func (s *starts) forget(sandbox types.NamespacedName) {
 
 // leave drops the series of a namespace that is gone. There may be a new one for each task.
 func (s *starts) leave(namespace string) {
-	s.latency.DeletePartialMatch(prometheus.Labels{labelNamespace: namespace})
+	s.templates.Leave(namespace)
 }
 
 // born is when a Sandbox was created. The time in its metadata knows no fractions of a

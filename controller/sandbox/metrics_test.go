@@ -4,6 +4,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,12 +13,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	agentsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/agents/v1beta1"
 	extensionsv1beta1 "github.com/agent-sandbox-platform/agent-sandbox/controller/api/extensions/v1beta1"
 	"github.com/agent-sandbox-platform/agent-sandbox/controller/api/keys"
+	"github.com/agent-sandbox-platform/agent-sandbox/controller/series"
 )
 
 func TestCensus(t *testing.T) {
@@ -81,7 +84,7 @@ func TestOnlyTheFirstReadyThatWasSeenFromTheBeginningIsMeasured(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStarts()
+			s := newStarts(clocktesting.NewFakePassiveClock(created))
 			tc.act(s)
 			registry := prometheus.NewRegistry()
 			registry.MustRegister(s.latency)
@@ -119,15 +122,34 @@ func TestBornKnowsFractionsOfTheSecond(t *testing.T) {
 	}
 }
 
-// A platform may have a namespace for each task: what was measured in one goes with it.
-func TestWhatWasMeasuredInANamespaceGoesWithIt(t *testing.T) {
-	r := &Reconciler{starts: newStarts()}
-	for _, namespace := range []string{"team-a", "team-b"} {
-		r.starts.latency.WithLabelValues(namespace, "warm", "python").Observe(1)
+// A tenant chooses the names of templates, and a platform may have a namespace for each task.
+func TestWhatIsMeasuredIsBoundedAndGoesWithItsNamespace(t *testing.T) {
+	created := time.Date(2026, time.November, 29, 12, 0, 0, 0, time.UTC)
+	r := &Reconciler{starts: newStarts(clocktesting.NewFakePassiveClock(created))}
+	start := func(namespace, template string) {
+		s := &agentsv1beta1.Sandbox{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "box", UID: types.UID(template), Annotations: map[string]string{keys.SandboxTemplateRef: template},
+		}}
+		r.starts.begin(s, created)
+		s.Status.Conditions = []metav1.Condition{{Type: agentsv1beta1.ConditionReady, Status: metav1.ConditionTrue}}
+		r.starts.ready(s, created)
+	}
+	for n := range 1000 {
+		start("team-a", fmt.Sprintf("python-%d", n))
+	}
+	start("team-b", "python-0")
+	if got := seriesOf(r.starts.latency); got != series.Most+2 {
+		t.Errorf("there are %d series, want %d, one for the others and one of another namespace", got, series.Most+2)
 	}
 	r.namespacesGone().Delete(t.Context(), event.DeleteEvent{Object: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}}, nil)
-	if r.starts.latency.DeletePartialMatch(prometheus.Labels{labelNamespace: "team-a"}) != 0 ||
-		r.starts.latency.DeletePartialMatch(prometheus.Labels{labelNamespace: "team-b"}) != 1 {
-		t.Error("the series of the namespace that is gone are there, or those of another are not")
+	if got := seriesOf(r.starts.latency); got != 1 {
+		t.Errorf("%d series are left, want that of the other namespace", got)
 	}
+}
+
+// seriesOf counts the series of a metric.
+func seriesOf(metric prometheus.Collector) int {
+	collected := make(chan prometheus.Metric, 2000)
+	metric.Collect(collected)
+	return len(collected)
 }

@@ -30,8 +30,10 @@ func sources(t *testing.T) string {
 	root := t.TempDir()
 	writeFile(t, filepath.Join(root, "go.mod"), "module "+build.MainModule+"\n\ngo 1.26\n")
 	for _, program := range build.Programs() {
-		writeFile(t, filepath.Join(root, "cmd", program, "main.go"),
-			"package main\n\nfunc main() {}\n")
+		for _, command := range append([]string{program}, build.Companions(program)...) {
+			writeFile(t, filepath.Join(root, "cmd", command, "main.go"),
+				"package main\n\nfunc main() {}\n")
+		}
 	}
 	return root
 }

@@ -34,6 +34,9 @@ const (
 	timeToAsk = 32 * time.Second
 	// again is how often a server that is to start asks whether requests can be judged.
 	again = 20 * time.Millisecond
+	// timeToLoad is how long it asks. Policies that take longer do not load, which those who
+	// ask are told.
+	timeToLoad = 20 * time.Second
 )
 
 // listening is the webhook server of controller-runtime on a socket that may be older than
@@ -59,7 +62,8 @@ func newListening(o *Options, tlsOptions []func(*tls.Config)) *listening {
 }
 
 // Start serves until ctx ends and what is under way is answered. Connections that wait at a
-// socket which was kept wait on until their requests can be judged.
+// socket which was kept wait on until their requests can be judged, or it is clear that they
+// cannot.
 func (l *listening) Start(ctx context.Context) error {
 	config, err := l.tlsConfig(ctx)
 	if err != nil {
@@ -80,9 +84,8 @@ func (l *listening) Start(ctx context.Context) error {
 		defer cancel()
 		answered <- server.Shutdown(last)
 	}()
-	if err := wait.PollUntilContextCancel(ctx, again, true, func(context.Context) (bool, error) { return l.serves(config), nil }); err != nil {
-		return listener.Close() // told to stop before
-	}
+	// Whichever way that ends, there is an answer to give.
+	_ = wait.PollUntilContextTimeout(ctx, again, timeToLoad, true, func(context.Context) (bool, error) { return l.serves(config), nil })
 	l.started.Store(true)
 	if err := server.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve on %s: %w", l.address, err)
